@@ -94,5 +94,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names, imported or not."""
+    """Return the public names, imported or not."""
     return [*__all__, "__version__"]

@@ -40,15 +40,15 @@ class EstimateResult(Sequence[Estimate]):
     notes: tuple[str, ...]
 
     def __getitem__(self, index: Value) -> Value:
-        """One estimate, or some."""
+        """Return one estimate, or some."""
         return self.estimates[index]
 
     def __len__(self) -> int:
-        """How many cards and numbers of replicas there are."""
+        """Return how many cards and numbers of replicas there are."""
         return len(self.estimates)
 
     def __iter__(self) -> Iterator[Estimate]:
-        """The estimates in the order asked."""
+        """Give the estimates in the order asked."""
         return iter(self.estimates)
 
     def _repr_html_(self) -> str:
@@ -68,7 +68,7 @@ class AdviceResult(Advice):
     gpus: dict[str, Gpu]
 
     def html(self) -> str:
-        """The report page, self-contained."""
+        """Return the report page, self-contained."""
         from tfdyno.view.choose.html import render_report
 
         return render_report(advice=self, trace=self.trace, program=self.program, gpus=self.gpus)
@@ -301,7 +301,7 @@ def fit(
 
 @cache
 def _models() -> tempfile.TemporaryDirectory[str]:
-    """Where models of this process are saved; gone when it ends."""
+    """Keep models of this process in a folder that is gone when it ends."""
     return tempfile.TemporaryDirectory(prefix="tfdyno-models-")
 
 

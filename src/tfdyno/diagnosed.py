@@ -31,9 +31,9 @@ class DiagnoseResult(ProvenDiagnosis):
     facts: StepFacts
     environment: Environment | None
     reference: str
-    """Of what was diagnosed."""
+    """What was diagnosed."""
     base: Recipe
-    """Without the fixes that were kept."""
+    """The diagnosis without the fixes that were kept."""
     tried: bool = False
     """Whether fixes were asked to be proven."""
     look: str = ""
@@ -50,13 +50,13 @@ class DiagnoseResult(ProvenDiagnosis):
         return self.diagnosis.findings
 
     def html(self) -> str:
-        """The report page, self-contained."""
+        """Return the report page, self-contained."""
         from tfdyno.view.diagnose.page import diagnose_page
 
         return diagnose_page(self._told())
 
     def text(self, width: int = 80) -> str:
-        """What the command prints."""
+        """Return what the command prints."""
         from tfdyno.view.diagnose.text import diagnose_text
 
         return diagnose_text(self._told(), width=width)
@@ -129,7 +129,7 @@ def diagnose(
 def _recorded(
     place: str, given: Mapping[str, object], progress: Callable[[str], None]
 ) -> DiagnoseResult | None:
-    """What a profile or a record tells; None: it is neither."""
+    """Return what a profile or a record tells; None: it is neither."""
     from tfdyno.jobs.diagnose.profile import examined_profile, is_profile
     from tfdyno.jobs.diagnose.recorded_run import examined_run, is_run
     from tfdyno.view.diagnose.words import command

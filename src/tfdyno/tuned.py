@@ -33,7 +33,7 @@ class TuneResult(Tuning):
     folder: str
 
     def text(self, width: int = 80) -> str:
-        """What the command prints."""
+        """Return what the command prints."""
         from tfdyno.view.train.tune_text import tune_text
 
         return tune_text(self, folder=self.folder, width=width)
@@ -119,7 +119,7 @@ def _workload(subject: Value, options: Mapping[str, Any]) -> Workload:
 
 
 def _several(values: object) -> Sequence[object]:
-    """The values; a single one, text included, by itself."""
+    """Return the values; a single one, text included, by itself."""
     return tuple(values) if isinstance(values, list | tuple | range) else (values,)
 
 

@@ -29,7 +29,7 @@ _PORTS = re.compile(r"(\d+)x(?=[a-z])")
 
 
 def find_network(text: str) -> tuple[Link, int]:
-    """The network of ``ib-hdr-200`` or ``8xib-hdr-200``, and its ports per node (0: not told).
+    """Find the network of ``ib-hdr-200`` or ``8xib-hdr-200`` and its ports per node (0: not told).
 
     Raises:
         UsageError: There is no such network, or so many ports are not possible.
@@ -53,12 +53,12 @@ def find_network(text: str) -> tuple[Link, int]:
 
 
 def is_per_port(link: Link) -> bool:
-    """Whether a network's bandwidth is that of one port; others are told by the node."""
+    """Return whether a network's bandwidth is that of one port; others are told by the node."""
     return link.scope.endswith("port")
 
 
 def usual_ports(gpu: Gpu, gpus_per_node: int) -> int:
-    """Ports of the network that machines with this card usually have.
+    """Return ports of the network that machines with this card usually have.
 
     So many for each GPU as ``network_ports.csv`` has for what joins the GPUs of the board; one
     where it has no line.
@@ -75,7 +75,7 @@ def cluster_of(
     network: str = "",
     gpus_per_node: int = 0,
 ) -> Cluster:
-    """The cluster of so many GPUs.
+    """Return the cluster of so many GPUs.
 
     Args:
         gpu: The card.
@@ -122,7 +122,7 @@ def check_named_once(link: str, network: str) -> None:
 
 
 def layout_of(gpus: Sequence[Gpu], counts: Sequence[int]) -> int:
-    """GPUs per node where the link is a network: the same for every count of a series.
+    """Return GPUs per node where the link is a network: the same for every count of a series.
 
     One, where a machine would hold the most that are asked for; else 0, as many as a node has.
     """
@@ -132,7 +132,7 @@ def layout_of(gpus: Sequence[Gpu], counts: Sequence[int]) -> int:
 def _settled(
     gpu: Gpu, replicas: int, link: str, network: str, gpus_per_node: int
 ) -> tuple[Link | None, str, int]:
-    """The link inside a node, the network and the GPUs of a node, from what was named."""
+    """Return the link inside a node, the network and the GPUs of a node, from what was named."""
     check_named_once(link, network)
     named = find_link(link) if link else None
     if named and is_network(named):

@@ -22,14 +22,14 @@ class ContainerImage:
     tensorflow: str
     """major.minor."""
     version: str
-    """Of the TensorFlow inside: ``2.21.0``."""
+    """The version of the TensorFlow inside: ``2.21.0``."""
     image: str
     """``tensorflow/tensorflow:2.21.0-gpu``; empty: there is none."""
     python: str
     """Interpreter inside, major.minor."""
     cuda: str
     cudnn: str
-    """Of the image's own libraries, which may be older than TensorFlow needs."""
+    """The cuDNN of the image's own libraries, which may be older than TensorFlow needs."""
     requirement: str
     """What must be installed in it before TensorFlow sees a GPU; empty: nothing."""
     tfdyno: Literal["beside", "apart", "no"]
@@ -43,7 +43,7 @@ class ContainerImage:
 
 @functools.lru_cache(maxsize=1)
 def container_images() -> tuple[ContainerImage, ...]:
-    """The image of every TensorFlow release in the table, oldest first.
+    """Return the image of every TensorFlow release in the table, oldest first.
 
     Raises:
         ToolError: The shipped table is corrupt.

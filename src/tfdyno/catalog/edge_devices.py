@@ -35,7 +35,7 @@ _LISTED = "'tfdyno edge --list' names all"
 
 @functools.lru_cache(maxsize=1)
 def all_devices() -> tuple[EdgeDevice, ...]:
-    """All of them, sorted by slug.
+    """Return all of them, sorted by slug.
 
     Raises:
         ToolError: A shipped table is corrupt; names the file and the line.
@@ -45,7 +45,7 @@ def all_devices() -> tuple[EdgeDevice, ...]:
 
 
 def parse_list(text: str) -> tuple[EdgeDevice, ...]:
-    """The devices in ``a,b,all``, in that order, each once; a kind stands for all of its own.
+    """Read ``a,b,all``: devices in that order, each once; a kind stands for all of its own.
 
     Raises:
         UsageError: The list is empty, or a name in it is no device; with the nearest names.
@@ -61,7 +61,7 @@ def parse_list(text: str) -> tuple[EdgeDevice, ...]:
 
 @functools.lru_cache(maxsize=4)
 def operations(runtime: str) -> frozenset[str]:
-    """The operators that ``litert-micro``, ``edgetpu`` or ``gpu-delegate`` has."""
+    """Return the operators that ``litert-micro``, ``edgetpu`` or ``gpu-delegate`` has."""
     rows = read_table(
         DATA / "edge_operations.csv",
         ("runtime", "operation", "source"),
@@ -148,13 +148,13 @@ def _device(row: Row) -> EdgeDevice:
 
 
 def unverified(source: str) -> str:
-    """Which figures a source calls unverified: ``memory that the system keeps``; empty: none."""
+    """Name the figures that a source calls unverified: ``memory that the system keeps``."""
     found = _UNVERIFIED.search(source)
     return found["what"] or "all figures" if found else ""
 
 
 def _rates(row: Row) -> tuple[float, float, float, float]:
-    """Operations per second of floats, half floats and 8 bits, and bytes per second."""
+    """Return operations per second of floats, half floats and 8 bits, and bytes per second."""
     if row.text("gpu_slug"):
         return _gpu_rates(gpus.find(row.text("gpu_slug")))
     clocks = row.whole("cores") * row.number("clock_mhz") * 1e6

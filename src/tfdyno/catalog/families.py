@@ -68,7 +68,7 @@ class _Table:
 
 @lru_cache(maxsize=1)
 def all_families() -> tuple[Family, ...]:
-    """Every family of the catalogue in order of age.
+    """Return every family of the catalogue in order of age.
 
     Raises:
         UsageError: The table is corrupt, or a representative is no card of the catalogue.
@@ -86,7 +86,7 @@ def all_families() -> tuple[Family, ...]:
 
 
 def family(slug: str) -> Family:
-    """The family with this slug; raises ``UsageError`` for an unknown one."""
+    """Return the family with this slug; raises ``UsageError`` for an unknown one."""
     found = next((each for each in all_families() if each.slug == slug), None)
     if found is None:
         known = ", ".join(each.slug for each in all_families())
@@ -95,7 +95,7 @@ def family(slug: str) -> Family:
 
 
 def family_of(gpu: Gpu) -> Family:
-    """The family of a card or a MIG slice.
+    """Return the family of a card or a MIG slice.
 
     A generation newer than the table gets a family that is not supported, not an error.
     """
@@ -108,7 +108,7 @@ def family_of(gpu: Gpu) -> Family:
 
 
 def driver_bytes_per_s(gpu: Gpu) -> float:
-    """The bandwidth that XLA works out on the card itself: ``2 * clock * bus / 8``.
+    """Return the bandwidth that XLA works out on the card itself: ``2 * clock * bus / 8``.
 
     Its fusions hang on it, and so does what a step holds. Most data sheets say the same.
     """
@@ -117,7 +117,7 @@ def driver_bytes_per_s(gpu: Gpu) -> float:
 
 
 def keeps_dear(gpu: Gpu) -> bool:
-    """Whether XLA, on this card, rather keeps a sigmoid or an ``exp`` than computes it again."""
+    """Return whether XLA rather keeps a sigmoid or an ``exp`` here than computes it again."""
     rule = _table().dear
     return (
         gpu.compute_capability in rule.compute_capabilities
@@ -126,7 +126,7 @@ def keeps_dear(gpu: Gpu) -> bool:
 
 
 def served_by(slug: str, *, policy: str, attention: bool) -> str:
-    """The family whose program serves ``slug`` too: itself, or one with the same program.
+    """Return the family whose program serves ``slug`` too: itself, or one with the same program.
 
     Args:
         slug: Family of the card.

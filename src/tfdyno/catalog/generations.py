@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def generations() -> tuple[Generation, ...]:
-    """All of them, oldest first."""
+    """Return all of them, oldest first."""
     found = [
         Generation(
             name=name,
@@ -36,7 +36,7 @@ def generations() -> tuple[Generation, ...]:
 
 
 def software_from(asked: str) -> Software | None:
-    """What a user asks for: ``tensorflow 2.15``, ``2.15``, ``jax``, ``jax 0.10``; None for nothing.
+    """Read ``tensorflow 2.15``, ``2.15``, ``jax``, ``jax 0.10`` as software; None for nothing.
 
     Raises:
         UsageError: It is no release of either.
@@ -55,7 +55,7 @@ def software_from(asked: str) -> Software | None:
 def software(
     framework: Framework, version: str, chosen: Literal["asked", "installed", "newest"]
 ) -> Software:
-    """The generation that a release belongs to, and a note where nothing measured is of it.
+    """Return the generation that a release belongs to, and a note where nothing measured is of it.
 
     Args:
         framework: ``tensorflow`` or ``jax``.
@@ -88,12 +88,12 @@ def software(
 
 
 def newest() -> Software:
-    """The newest release of TensorFlow that the catalogue knows."""
+    """Return the newest release of TensorFlow that the catalogue knows."""
     return software("tensorflow", NEWEST, "newest")
 
 
 def lowering_of(one: Software) -> Lowering:
-    """How steps become operations under the release."""
+    """Return how steps become operations under the release."""
     return "before" if one.generation == generations()[0].name else one.framework
 
 

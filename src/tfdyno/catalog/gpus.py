@@ -99,7 +99,7 @@ _MIG_COLUMNS = [
 
 @functools.lru_cache(maxsize=1)
 def all_gpus() -> tuple[Gpu, ...]:
-    """All whole GPUs, sorted by slug.
+    """Return all whole GPUs, sorted by slug.
 
     Raises:
         ToolError: A shipped table is corrupt; names the file and the line.
@@ -110,12 +110,12 @@ def all_gpus() -> tuple[Gpu, ...]:
 
 @functools.lru_cache(maxsize=1)
 def gpu_rows() -> tuple[Row, ...]:
-    """The rows of ``gpus.csv`` with the columns that a ``Gpu`` does not carry (vendor figures)."""
+    """Return the rows of ``gpus.csv`` with columns that a ``Gpu`` does not carry (vendor's)."""
     return read_table(DATA / "gpus.csv", _GPU_COLUMNS, key=("slug",))
 
 
 def find(name: str) -> Gpu:
-    """The GPU that a person, a cloud or the driver calls ``name``.
+    """Return the GPU that a person, a cloud or the driver calls ``name``.
 
     Takes slugs (``a100-sxm4-80gb``), marketing names (``RTX 4090``), the names that NVML reports
     (``NVIDIA A100-SXM4-80GB``) and MIG slices of any of them (``a100-sxm4-80gb:3g.40gb``).
@@ -131,7 +131,7 @@ def find(name: str) -> Gpu:
 
 
 def parse_list(text: str) -> tuple[Gpu, ...]:
-    """The GPUs in ``a,b,all``, in that order, each once; ``all`` adds the whole catalogue.
+    """Return the GPUs in ``a,b,all``, in that order, each once; ``all`` adds the whole catalogue.
 
     Raises:
         UsageError: The list is empty or a name in it is not one GPU.
@@ -149,12 +149,12 @@ def parse_list(text: str) -> tuple[Gpu, ...]:
 
 @functools.lru_cache(maxsize=1)
 def all_slices() -> tuple[Gpu, ...]:
-    """Every MIG slice of every GPU that can be partitioned."""
+    """Return every MIG slice of every GPU that can be partitioned."""
     return tuple(_slice_from(_by_slug()[row.text("gpu_slug")], row) for row in _mig_rows())
 
 
 def slices_of(gpu: Gpu) -> tuple[Gpu, ...]:
-    """The MIG slices of one GPU; empty when it cannot be partitioned."""
+    """Return the MIG slices of one GPU; empty when it cannot be partitioned."""
     return tuple(part for part in all_slices() if part.slug.startswith(f"{gpu.slug}:"))
 
 
@@ -281,7 +281,7 @@ def _market(row: Row) -> Market:
 
 
 def _usable_memory(row: Row) -> tuple[int, str]:
-    """Total memory as the CUDA driver reports it: measured, else 94 or 98 % of the label.
+    """Return total memory as the CUDA driver reports it: measured, else 94 or 98 % of the label.
 
     Source: device properties of 18 GPUs; T4 92 %, A10G 92 %, L40S 93 % with ECC on in GDDR6, and
     K80 93 %, P40 93 % in GDDR5, as nvidia-smi says; H100 99 %, V100 99 %, RTX 3090 99 %.

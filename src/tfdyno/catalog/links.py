@@ -42,12 +42,12 @@ _COLUMNS = [
 
 @functools.lru_cache(maxsize=1)
 def all_links() -> tuple[Link, ...]:
-    """All interconnects, sorted by slug; raises ``ToolError`` when the table is corrupt."""
+    """Return all interconnects, sorted by slug; raises ``ToolError`` when the table is corrupt."""
     return tuple(_link(row) for row in read_table(DATA / "links.csv", _COLUMNS, key=("slug",)))
 
 
 def find_link(slug: str, *, as_network: bool = False) -> Link:
-    """The interconnect with this slug.
+    """Return the interconnect with this slug.
 
     Args:
         slug: As the catalogue has it.
@@ -74,7 +74,7 @@ def find_link(slug: str, *, as_network: bool = False) -> Link:
 
 
 def default_link(gpu: Gpu, count: int) -> Link:
-    """The interconnect that joins ``count`` GPUs of this kind in the machine they are sold in.
+    """Return what joins ``count`` GPUs of this kind in the machine they are sold in.
 
     SXM boards have NVLink as ``default_links.csv`` says; every other card meets the next one over
     PCIe of its generation (bridges join two cards only and are extra).
@@ -96,7 +96,7 @@ def default_link(gpu: Gpu, count: int) -> Link:
 
 
 def cannot_join(gpu: Gpu, link: Link) -> str:
-    """Why cards of this kind cannot be joined by a link; empty where they can.
+    """Return why cards of this kind cannot be joined by a link; empty where they can.
 
     NVLink is on the board or it is not, and every architecture has its own generation of it; PCIe
     and networks join any two cards.
@@ -113,7 +113,7 @@ def cannot_join(gpu: Gpu, link: Link) -> str:
 
 
 def most_in_one_machine(gpu: Gpu) -> int:
-    """How many GPUs of this kind the largest machine joins without a network.
+    """Return how many GPUs of this kind the largest machine joins without a network.
 
     A laptop and an embedded board have one, and so has a machine that is sold with a network.
     """
@@ -123,7 +123,7 @@ def most_in_one_machine(gpu: Gpu) -> int:
 
 
 def usual_in_a_node(gpu: Gpu) -> int:
-    """How many GPUs of this kind a node of a cluster usually has.
+    """Return how many GPUs of this kind a node of a cluster usually has.
 
     The most that one machine joins, unless ``node_sizes.csv`` knows that such machines are rare.
     """
@@ -131,7 +131,7 @@ def usual_in_a_node(gpu: Gpu) -> int:
 
 
 def own_network(gpu: Gpu) -> Link | None:
-    """The network that joins cards of this kind where each is sold in a machine of its own."""
+    """Return the network that joins cards of this kind, each in a machine of its own."""
     if gpu.market in ALONE:
         return find_link(ALONE_NETWORK)
     links = (find_link(slug) for _, slug in _defaults().get(gpu.slug, ()))
@@ -139,7 +139,7 @@ def own_network(gpu: Gpu) -> Link | None:
 
 
 def ports_per_gpu(link: Link) -> float:
-    """Ports of the network that each GPU has on boards whose GPUs such a link joins; 0: not known.
+    """Return the network ports of each GPU on boards whose GPUs such a link joins; 0: not known.
 
     Raises:
         ToolError: The table is corrupt.
@@ -148,7 +148,7 @@ def ports_per_gpu(link: Link) -> float:
 
 
 def is_network(link: Link) -> bool:
-    """Whether the link joins machines rather than the cards in one."""
+    """Return whether the link joins machines rather than the cards in one."""
     return not link.kind.startswith(("NVLink", "PCIe"))
 
 

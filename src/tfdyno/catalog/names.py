@@ -48,13 +48,13 @@ def read(slugs: dict[str, str]) -> Names:
 
 
 def normalise(name: str) -> str:
-    """Letters and digits only, lower case, without the words that every card's name has."""
+    """Return letters and digits only, lower case, without the words that every card's name has."""
     words = [word for word in _SPLIT.split(name.lower()) if word and word not in _NOISE]
     return "".join(words)
 
 
 def resolve(name: str, names: Names) -> str:
-    """The slug of the one GPU that ``name`` means.
+    """Return the slug of the one GPU that ``name`` means.
 
     Exact slugs and aliases come first. Otherwise all words of the query must occur in a card's
     name; one such card is the answer, several are listed.
@@ -89,7 +89,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _pieces(part: str) -> list[str]:
-    """``sxm4`` also counts as ``sxm``; ``80gb`` stays one word."""
+    """Split a name into its parts: ``sxm4`` also counts as ``sxm``; ``80gb`` stays one word."""
     stem = re.fullmatch(r"(sxm|pcie)[0-9]", part)
     return [part, stem[1]] if stem else [part] if part else []
 

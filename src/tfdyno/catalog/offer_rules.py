@@ -57,7 +57,7 @@ def judge(
     *,
     today: datetime.date,
 ) -> list[tuple[str, ...]]:
-    """Every reason against each row, in order; an empty tuple where a row is believed.
+    """Return every reason against each row, in order; an empty tuple where a row is believed.
 
     Args:
         listings: Rows to judge.
@@ -91,7 +91,7 @@ def judge(
 
 
 def median_usd_per_gpu_h(peers: Sequence[Listing]) -> dict[str, float]:
-    """On-demand price per whole GPU and hour: median over the rows of each GPU, 3 rows at least."""
+    """Return on-demand US$ per whole GPU and hour: the median of each GPU with 3 rows or more."""
     prices: dict[str, list[float]] = {}
     for peer in {peer.key: peer for peer in peers}.values():
         if peer.gpus > 0 and peer.usd_per_h > 0 and not host_missing(peer):
@@ -145,7 +145,7 @@ def price_far_off(listing: Listing, medians: Mapping[str, float]) -> str:
 
 
 def host_missing(listing: Listing) -> str:
-    """A price of the accelerator alone is not the price of a machine."""
+    """Refuse a price of the accelerator alone: it is not the price of a machine."""
     if "GPU part only" in listing.instance:
         return "the price is of the GPU without its host"
     return ""

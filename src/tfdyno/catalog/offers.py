@@ -49,7 +49,7 @@ class Rejected:
 
 
 def data_dir() -> Path:
-    """Folder of the user's own tables: ``$TFDYNO_DATA``, else the XDG data folder."""
+    """Return the folder of the user's own tables: ``$TFDYNO_DATA``, else in the XDG data folder."""
     own = os.environ.get("TFDYNO_DATA")
     if own:
         return Path(own).expanduser()
@@ -58,7 +58,7 @@ def data_dir() -> Path:
 
 
 def all_offers(extra: Path | None = None) -> tuple[Offer, ...]:
-    """Every offer that passes the rules, on-demand and spot apart, cheapest per GPU first.
+    """Return every offer that passes the rules, on-demand and spot apart, cheapest per GPU first.
 
     Args:
         extra: A file with the columns of ``offers.csv`` whose rows replace those of the same
@@ -74,12 +74,12 @@ def all_offers(extra: Path | None = None) -> tuple[Offer, ...]:
 
 
 def rejected_offers(extra: Path | None = None) -> tuple[Rejected, ...]:
-    """The rows that ``all_offers`` leaves out, with reasons; raises as it does."""
+    """Return the rows that ``all_offers`` leaves out, with reasons; raises as it does."""
     return sift(extra)[1]
 
 
 def rejected_in(path: Path) -> tuple[Rejected, ...]:
-    """The rows of one user's file that ``all_offers`` leaves out; raises as it does."""
+    """Return the rows of one user's file that ``all_offers`` leaves out; raises as it does."""
     return split(read_listings(path), shipped_listings())[1]
 
 
@@ -131,7 +131,7 @@ def _check_data_dir() -> None:
 def merge(
     older: Iterable[Listing], newer: Iterable[Listing]
 ) -> dict[tuple[str, str, str], Listing]:
-    """Per provider, instance and region the row with the later date; ``newer`` wins a tie."""
+    """Keep per provider, instance and region the later row; ``newer`` wins a tie."""
     merged = {listing.key: listing for listing in older}
     for listing in newer:
         if listing.key not in merged or listing.date >= merged[listing.key].date:
@@ -140,23 +140,23 @@ def merge(
 
 
 def user_file() -> Path:
-    """The user's own price list, which ``tfdyno data refresh`` writes."""
+    """Return the user's own price list, which ``tfdyno data refresh`` writes."""
     return data_dir() / "offers.csv"
 
 
 @functools.lru_cache(maxsize=1)
 def shipped_listings() -> tuple[Listing, ...]:
-    """The rows that come with tfdyno; raises ``ToolError`` when they are corrupt."""
+    """Return the rows that come with tfdyno; raises ``ToolError`` when they are corrupt."""
     return _read(SHIPPED, shipped=True)
 
 
 def read_listings(path: Path) -> tuple[Listing, ...]:
-    """The rows of a user's file with the columns of ``offers.csv``; raises ``UsageError``."""
+    """Read a user's file with the columns of ``offers.csv``; raises ``UsageError``."""
     return _read(path, shipped=False)
 
 
 def sift_listings(path: Path) -> tuple[tuple[Listing, ...], tuple[Faulty, ...]]:
-    """The rows of a user's file that can be read, and the lines that cannot.
+    """Return the rows of a user's file that can be read, and the lines that cannot.
 
     Raises:
         UsageError: The file cannot be read, or its header is another.
@@ -165,12 +165,12 @@ def sift_listings(path: Path) -> tuple[tuple[Listing, ...], tuple[Faulty, ...]]:
 
 
 def age_days(offer: Offer, today: datetime.date) -> int:
-    """Days since the price was seen; a month without a day counts from its first day."""
+    """Return days since the price was seen; a month without a day counts from its first day."""
     return max(0, (today - _day(offer.priced_on)).days)
 
 
 def staleness(offer: Offer, today: datetime.date) -> str:
-    """``very old`` over 365 days, ``stale`` over 90, else empty."""
+    """Return ``very old`` over 365 days, ``stale`` over 90, else nothing."""
     age = age_days(offer, today)
     return "very old" if age > VERY_OLD_DAYS else "stale" if age > STALE_DAYS else ""
 

@@ -25,7 +25,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+|\d+")
 
 
 def all_releases() -> tuple[Release, ...]:
-    """Every TensorFlow release of the table that is out, oldest first.
+    """Return every TensorFlow release of the table that is out, oldest first.
 
     Raises:
         ToolError: The shipped table is corrupt.
@@ -34,19 +34,19 @@ def all_releases() -> tuple[Release, ...]:
 
 
 def candidate() -> Release | None:
-    """The release candidate after them; None where the table has none."""
+    """Return the release candidate after them; None where the table has none."""
     return next((one for one in _table() if one.is_candidate), None)
 
 
 def release_of(tensorflow: str) -> Release | None:
-    """The release of a version such as ``2.21.0``; None where it is unknown or not told."""
+    """Return the release of a version such as ``2.21.0``; None where it is unknown or not told."""
     numbers = re.match(r"(\d+)\.(\d+)", tensorflow)
     minor = f"{numbers[1]}.{numbers[2]}" if numbers else ""
     return next((one for one in _table() if one.tensorflow == minor), None)
 
 
 def behind(tensorflow: str, today: datetime.date) -> Behind | None:
-    """Why these tables may not hold for a release; None: they are as new as it.
+    """Return why these tables may not hold for a release; None: they are as new as it.
 
     Args:
         tensorflow: Version, ``2.21.0``; empty: none in particular.
@@ -71,7 +71,7 @@ def behind(tensorflow: str, today: datetime.date) -> Behind | None:
 
 @functools.lru_cache(maxsize=1)
 def cuda_drivers() -> tuple[CudaDriver, ...]:
-    """The first release of every CUDA toolkit, newest first.
+    """Return the first release of every CUDA toolkit, newest first.
 
     Raises:
         ToolError: The shipped table is corrupt.

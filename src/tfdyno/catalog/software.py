@@ -102,7 +102,7 @@ class _Cell:
 
 
 def wheel_support(gpu: Gpu, tensorflow: str = NEWEST) -> WheelSupport:
-    """How the official Linux wheel of a TensorFlow release runs on a GPU.
+    """Return how the official Linux wheel of a TensorFlow release runs on a GPU.
 
     A wheel has library kernels and, from 2.10 on, generated elementwise kernels. The verdict is
     ``native`` when both are machine code for the card, ``jit`` when the driver must compile some
@@ -168,7 +168,7 @@ def check_release(tensorflow: str) -> None:
 
 
 def releases() -> tuple[str, ...]:
-    """TensorFlow releases whose wheels were taken apart, oldest first."""
+    """Return the TensorFlow releases whose wheels were taken apart, oldest first."""
     return tuple(_minor(row.text("wheel").split("-")[1]) for row in _wheel_rows())
 
 
@@ -222,7 +222,7 @@ def _library_caution(gpu: Gpu, release: str) -> str:
 
 
 def _from_here_on(gpu: Gpu, cells: tuple[_Cell, ...], verdicts: set[Support]) -> str:
-    """First measured release from which it and all later ones have one of the verdicts.
+    """Return first measured release from which it and all later ones have one of the verdicts.
 
     Releases whose CUDA has an older major version than the card's first CUDA do not count: their
     cuBLAS and cuDNN were made before the card.
@@ -280,7 +280,7 @@ def _read_cell(row: Row, column: str) -> _Cell:
 
 
 def _cell(cells: tuple[_Cell, ...], release: str) -> _Cell | None:
-    """The wheel of the release, or what both neighbours agree on; None where they do not."""
+    """Return the wheel of the release, or what both neighbours agree on; None where they do not."""
     wanted = _key(release)
     same = [one for one in cells if one.release == release]
     if same:
@@ -300,7 +300,7 @@ def _cell(cells: tuple[_Cell, ...], release: str) -> _Cell | None:
 
 
 def _driver(gpu: Gpu, cell: _Cell) -> str:
-    """The wheel's floor (its CUDA, or its PTX where that is compiled) and the card's own."""
+    """Return the wheel's floor (its CUDA, or its PTX where that is compiled) and the card's own."""
     needs = [_toolkit_driver(gpu.first_cuda)]
     if cell.verdict == "jit":
         needs.append(cell.driver)
@@ -328,7 +328,7 @@ def _driver_rows() -> tuple[Row, ...]:
 
 @functools.lru_cache(maxsize=32)
 def _toolkit_driver(cuda: str) -> str:
-    """Driver that the first release of a CUDA toolkit brought on Linux; empty where unknown."""
+    """Return the driver that the first release of a CUDA toolkit brought on Linux, or nothing."""
     drivers = [
         _first_version(row.text("toolkit_driver_linux_x86_64"))
         for row in _driver_rows()

@@ -28,15 +28,15 @@ class Row:
     """True for the tables that come with tfdyno, False for a file of the user."""
 
     def fault(self, what: str) -> TfdynoError:
-        """The error to raise for this row: exit code 3 for shipped data, 2 for a user's file."""
+        """Make the error to raise for this row: exit code 3 for shipped data, 2 for a user's."""
         return _fault(self.path, self.line, what, shipped=self.shipped)
 
     def text(self, column: str) -> str:
-        """A cell as it stands; empty where the table is."""
+        """Return a cell as it stands; empty where the table is."""
         return self.values.get(column, "")
 
     def number(self, column: str, *, default: float | None = None) -> float:
-        """A cell as a finite number of at least 0; ``default`` for an empty cell.
+        """Return a cell as a finite number of at least 0; ``default`` for an empty cell.
 
         Raises:
             TfdynoError: The cell is no such number, or empty without a default.
@@ -53,14 +53,14 @@ class Row:
         return value
 
     def whole(self, column: str, *, default: int | None = None) -> int:
-        """A cell as a whole number; raises as ``number`` does."""
+        """Return a cell as a whole number; raises as ``number`` does."""
         value = self.number(column, default=default)
         if value != int(value):
             raise self.fault(f"{column} is {value}, not a whole number")
         return int(value)
 
     def yes(self, column: str) -> bool:
-        """A cell that says yes or no; raises ``TfdynoError`` for anything else."""
+        """Return a cell that says yes or no; raises ``TfdynoError`` for anything else."""
         text = self.text(column)
         if text not in {"yes", "no"}:
             raise self.fault(f"{column} is '{text}', not yes or no")
@@ -74,7 +74,7 @@ class Faulty:
     line: int
     values: dict[str, str]
     reason: str
-    """With the number of the line."""
+    """What is wrong, with the number of the line."""
 
 
 def read_table(
@@ -151,7 +151,7 @@ def sift_table(
 
 
 def raw_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of any CSV file as dictionaries, nothing checked but that it can be read.
+    """Return the rows of any CSV file as dictionaries, nothing checked but that it can be read.
 
     Raises:
         UsageError: It cannot be read as CSV.

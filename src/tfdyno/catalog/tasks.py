@@ -18,18 +18,19 @@ class Goal:
     """What a training on small real data reaches when nothing is broken."""
 
     metric: str
-    """As in the history of ``fit``: ``accuracy`` of the last epoch, ``val_accuracy``, ``loss``."""
+    """The metric's name in the history of ``fit``: ``accuracy`` of the last epoch,
+    ``val_accuracy``, ``loss``."""
     value: float
-    """At least this, or at most for a loss."""
+    """The metric reaches at least this, or at most for a loss."""
     images: int
-    """For training; a quarter more for evaluation."""
+    """Images for training; a quarter more serve for evaluation."""
     batch_size: int
     epochs: int
     source: str
     """What was reached when it was measured, and with which seeds and versions."""
 
     def reached(self, history: dict[str, list[float]]) -> bool:
-        """Whether the last epoch of a history is as good as this."""
+        """Return whether the last epoch of a history is as good as this."""
         last = history[self.metric][-1]
         return last <= self.value if self.metric.endswith("loss") else last >= self.value
 
@@ -47,7 +48,7 @@ class StandardTask:
     batch_size_cpu: int
     """Where the user names none."""
     optimizer: str
-    """As Keras calls its class."""
+    """The optimizer by the name of its Keras class."""
     rate: float
     """Learning rate."""
     rate_batch_size: int
@@ -55,9 +56,9 @@ class StandardTask:
     parameter_count: int
     """Weights and moving averages together."""
     samples_per_epoch: int
-    """Of the data set that the model is known for; 0: none."""
+    """Samples of the data set that the model is known for; 0: none."""
     source: str
-    """Of architecture, optimizer and numbers."""
+    """Where architecture, optimizer and numbers are from."""
     goal: Goal
 
 
@@ -72,7 +73,7 @@ def standard_tasks() -> dict[str, StandardTask]:
 
 
 def find_task(name: str) -> StandardTask:
-    """The task with this name, with or without ``task:``.
+    """Return the task with this name, with or without ``task:``.
 
     Raises:
         UsageError: There is none; the nearest name is told, or all of them.

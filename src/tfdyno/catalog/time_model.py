@@ -21,7 +21,7 @@ PRODUCTS_FILE = "product_rates.toml"
 
 @lru_cache(maxsize=8)
 def time_model(generation: str = "") -> TimeModel:
-    """The constants that ship with the tool, for one generation of software.
+    """Return the constants that ship with the tool, for one generation of software.
 
     Args:
         generation: As ``catalog.generations`` names it; empty: those that all share, with the law
@@ -34,12 +34,12 @@ def time_model(generation: str = "") -> TimeModel:
 
 @lru_cache(maxsize=1)
 def kernel_tables() -> dict[str, Any]:
-    """``catalog/data/kernel_model.toml`` as it stands: what later generations add."""
+    """Read ``catalog/data/kernel_model.toml`` as it stands: what later generations add."""
     return _table(DATA / "kernel_model.toml", KERNEL_TABLES)
 
 
 def with_generation(base: TimeModel, tables: dict[str, Any], generation: str) -> TimeModel:
-    """The constants of a generation over those that all share.
+    """Return the constants of a generation over those that all share.
 
     Raises:
         UsageError: A constant is damaged, or the generation is unknown.
@@ -69,7 +69,7 @@ def with_generation(base: TimeModel, tables: dict[str, Any], generation: str) ->
 
 @lru_cache(maxsize=1)
 def memory_model() -> MemoryModel:
-    """The constants that ship with the tool (``catalog/data/memory_model.toml``)."""
+    """Return the constants that ship with the tool (``catalog/data/memory_model.toml``)."""
     return read_memory_model(DATA / "memory_model.toml")
 
 
@@ -137,7 +137,7 @@ def _parameters(raw: dict[str, dict[str, object]], path: Path) -> dict[str, Para
 
 @lru_cache(maxsize=1)
 def product_rates() -> ProductRates:
-    """The rates that ship with the tool (``catalog/data/product_rates.toml``)."""
+    """Return the rates that ship with the tool (``catalog/data/product_rates.toml``)."""
     return read_product_rates(DATA / PRODUCTS_FILE)
 
 

@@ -102,7 +102,7 @@ def _option(names: tuple[str, ...], settings: dict[str, Any], name: str) -> clic
 
 
 def parameters(options: type) -> Iterator[click.Parameter]:
-    """What a dataclass declares, in the order of its fields."""
+    """List what a dataclass declares, in the order of its fields."""
     for one in fields(cast("Any", options)):
         if shared := one.metadata.get(_GROUP):
             yield from parameters(shared)

@@ -30,7 +30,7 @@ class LazyGroup(click.Group):
         self.entries = entries
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the order of the table."""
+        """Return the names in the order of the table."""
         return [name for name, entry in self.entries.items() if entry.section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

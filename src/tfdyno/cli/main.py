@@ -270,7 +270,7 @@ def _ended_as_by_ctrl_c() -> Iterator[None]:
 
 
 def _stop_printing() -> None:
-    """The interpreter flushes once more at exit: give it somewhere to flush to."""
+    """Give the interpreter, which flushes once more at exit, somewhere to flush to."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -305,7 +305,7 @@ def _invoke(group: click.Group, name: str, words: list[str]) -> int:
 
 
 def _notes(error: BaseException) -> list[str]:
-    """What a job added to an error on its way: what is kept of work that was stopped."""
+    """Return what a job added to an error on its way: what is kept of work that was stopped."""
     return getattr(error, "__notes__", [])
 
 
@@ -334,7 +334,7 @@ def _usage_sentence(error: click.UsageError, name: str) -> str:
 
 
 def _lost_output(error: Exception) -> bool:
-    """Whether nobody reads the answer any more, or there is no room for it."""
+    """Return whether nobody reads the answer any more, or there is no room for it."""
     return isinstance(error, OSError) and error.filename is None and error.errno in UNWRITABLE
 
 

@@ -66,7 +66,7 @@ class Wholes(Several[int]):
 
 
 def shape(value: object) -> tuple[int, ...]:
-    """Sizes of one input without the batch: ``224,224,3``; ``()`` for a scalar."""
+    """Read the sizes of one input without the batch: ``224,224,3``; ``()`` for a scalar."""
     text = str(value).strip().strip("()[]").strip(", ")
     one = Whole("input size").read
     return tuple(one(part.strip()) for part in text.split(",")) if text else ()
@@ -160,7 +160,7 @@ class Told:
 
 
 def recipe_from(file: str | Path | None, changes: Mapping[str, object]) -> Recipe:
-    """The settings of ``--recipe``, and those of ``--set`` over them; raises ``UsageError``."""
+    """Read ``--recipe``, and ``--set`` over it; raises ``UsageError``."""
     from tfdyno.core.recipe.recipe import Recipe, from_settings
     from tfdyno.core.recipe.recipe_file import read_recipe
 

@@ -34,7 +34,7 @@ def tell(text: str) -> None:
 
 @contextlib.contextmanager
 def progress_line(*, quiet: bool, verbose: bool) -> Iterator[Callable[[str], None]]:
-    """A function that shows a stage; the line is gone when the block ends.
+    """Give a function that shows a stage; the line is gone when the block ends.
 
     Args:
         quiet: Show nothing.
@@ -58,7 +58,7 @@ def progress_line(*, quiet: bool, verbose: bool) -> Iterator[Callable[[str], Non
 
 @contextlib.contextmanager
 def bar() -> Iterator[Progress]:
-    """A bar on a terminal for tasks with the field ``told``, words behind it; gone at the end."""
+    """Draw a bar for tasks with the field ``told``, words behind it; gone at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

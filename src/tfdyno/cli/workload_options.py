@@ -114,7 +114,7 @@ def workload_from(
     precision: str | None = None,
     software: Software | None = None,
 ) -> Workload:
-    """The workload that the shared options describe; raises ``UsageError``."""
+    """Return the workload that the shared options describe; raises ``UsageError``."""
     from tfdyno.jobs.choose.reference import parse_reference
 
     arguments, reference = named.script_arguments, named.workload

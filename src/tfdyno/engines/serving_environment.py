@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parent / "data"
 REQUIREMENTS = {False: DATA / "serving.txt", True: DATA / "serving-gpu.txt"}
-"""By whether the server uses a GPU; ``scripts/lock`` writes them."""
+"""The requirements by whether the server uses a GPU; ``scripts/lock`` writes them."""
 STAMP = "tfdyno-serving.json"
 PYTHONS = ("3.11", "3.12")
 """Those that numpy below 2 has wheels for, and tfdyno runs in."""
 REMEDY = "make it once with tfdyno serve --setup, or add --yes"
 SIZE_BYTES = 1_800_000_000
-"""On disk without CUDA libraries: as ``serving.txt`` was installed with Python 3.11."""
+"""The size on disk without CUDA libraries: as ``serving.txt`` was installed with Python 3.11."""
 LONGEST_S = 3600.0
 _LOOKING, _DOWNLOADING = "looking for", "downloading"
 CHECKED = """
@@ -66,7 +66,7 @@ class ServingEnvironment:
 
 
 def python_of(folder: Path) -> Path:
-    """The interpreter of the serving environment in a folder.
+    """Return the interpreter of the serving environment in a folder.
 
     Raises:
         UsageError: There is no such environment, or another version of tfdyno made it.
@@ -83,7 +83,7 @@ def python_of(folder: Path) -> Path:
 
 
 def is_for_gpu(folder: Path) -> bool | None:
-    """Whether the environment in a folder has CUDA libraries; None: tfdyno made none there."""
+    """Return whether the environment there has CUDA libraries; None: tfdyno made none there."""
     stamp = _stamp_of(folder)
     return bool(stamp["gpu"]) if stamp else None
 
@@ -132,7 +132,7 @@ def make(
 
 
 def fitting_python(named: str) -> str:
-    """An interpreter that a serving environment can be made from; raises ``UsageError``."""
+    """Return an interpreter that a serving environment can be made from; raises ``UsageError``."""
     versions = " or ".join(PYTHONS)
     candidates = [named] if named else [sys.executable, *(f"python{one}" for one in PYTHONS)]
     reasons = []
@@ -186,7 +186,7 @@ def _fill(folder: Path, python: str, gpu: bool, progress: Callable[[str], None])
 
 
 def _placed(progress: Callable[[str], None], file: Path) -> Callable[[str], None]:
-    """Progress that says which of a file's packages pip is at: it takes them in their order."""
+    """Say which of a file's packages pip is at: it takes them in their order."""
     names = [line.split("==")[0] for line in file.read_text().splitlines() if "==" in line]
     place = 0
 
@@ -218,7 +218,7 @@ def _run(words: tuple[str, ...], progress: Callable[[str], None]) -> None:
 
 
 def _told(line: str) -> str:
-    """What a line of pip means to a person; empty: nothing."""
+    """Return what a line of pip means to a person; empty: nothing."""
     words = line.split()
     if line.lstrip().startswith("Downloading ") and len(words) > 2:
         return f"{_DOWNLOADING} {words[1].split('/')[-1].split('-')[0]} {' '.join(words[2:4])}"
@@ -265,7 +265,7 @@ def _swap(beside: Path, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _held(folder: Path, name: str) -> Iterator[None]:
-    """One that makes it at a time; the lock's file goes with it."""
+    """Let one make it at a time; the lock's file goes with it."""
     lock = lock_folder(folder, name)
     try:
         yield

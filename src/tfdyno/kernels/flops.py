@@ -22,7 +22,7 @@ class LibraryWork:
 
 
 def convolution_work(graph: Graph, node: Node, *, backward: bool, weights: bool) -> LibraryWork:
-    """FLOPs of a convolution by its forward geometry, whichever of the three passes it is.
+    """Count a convolution's FLOPs by its forward geometry, whichever of the three passes it is.
 
     ``2 * batch * spatial(forward output) * window * channels_in / groups * channels_out``: zeros
     that a dilated input gradient inserts count nothing. ``backward``: it stands in the backward
@@ -40,7 +40,7 @@ def convolution_work(graph: Graph, node: Node, *, backward: bool, weights: bool)
 
 
 def matrix_product_work(graph: Graph, node: Node) -> tuple[int, dict[str, tuple[int, ...]]]:
-    """FLOPs (two per multiply-add) and ``m n k batch`` of a matrix product."""
+    """Return FLOPs (two per multiply-add) and ``m n k batch`` of a matrix product."""
     left = graph.values[node.operands[0]].type.shape
     right = graph.values[node.operands[1]].type.shape
     (left_batch, right_batch), (left_sum, right_sum) = (
@@ -77,7 +77,7 @@ def _forward(graph: Graph, node: Node) -> LibraryWork:
 
 
 def _input_gradient(graph: Graph, node: Node) -> LibraryWork:
-    """The data operand is the gradient of the forward output; also a transposed convolution."""
+    """Treat the data operand as the forward output's gradient; also a transposed convolution."""
     data, kernel, output = _shapes(graph, node)
     dims = {
         "n": (data[0],),
@@ -118,7 +118,7 @@ def _weight_gradient(graph: Graph, node: Node) -> LibraryWork:
 
 
 def _shapes(graph: Graph, node: Node) -> tuple[tuple[int, ...], ...]:
-    """Data (batch, features, spatial), kernel (features in, out, spatial), output as data."""
+    """Return data (batch, features, spatial), kernel (in, out, spatial), output as data."""
     shapes = [graph.values[value].type.shape for value in (*node.operands[:2], node.results[0])]
     labels = [node.attributes[name] for name in ("input", "kernel", "output")]
     return tuple(

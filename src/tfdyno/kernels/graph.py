@@ -91,7 +91,7 @@ class Graph:
         return results
 
     def producer(self, value: int) -> Node:
-        """The node that computes a value."""
+        """Return the node that computes a value."""
         return self.nodes[self.values[value].producer]
 
     def strip(self, value: int, views: frozenset[str]) -> int:
@@ -104,7 +104,7 @@ class Graph:
 
 
 def live_nodes(graph: Graph) -> list[bool]:
-    """Which nodes some result of the step needs; loops keep what they carry."""
+    """Return which nodes some result of the step needs; loops keep what they carry."""
     live = [False] * len(graph.nodes)
     queue = [graph.values[value].producer for value in graph.outputs]
     while queue:
@@ -121,7 +121,7 @@ def live_nodes(graph: Graph) -> list[bool]:
 
 
 def depends_on(graph: Graph, roots: frozenset[int]) -> list[bool]:
-    """Which nodes depend on any of the nodes ``roots``, carried values of loops included."""
+    """Return which nodes depend on any of the nodes ``roots``, carried values of loops included."""
     found = [index in roots for index in range(len(graph.nodes))]
     changed = True
     while changed:
@@ -136,7 +136,7 @@ def depends_on(graph: Graph, roots: frozenset[int]) -> list[bool]:
 
 
 def varying_nodes(graph: Graph) -> list[bool]:
-    """Which nodes depend on an argument, a random generator or a loop counter.
+    """Return which nodes depend on an argument, a random generator or a loop counter.
 
     The others (causal masks, ``iota`` chains) are folded into their readers and cost nothing.
     """
@@ -148,7 +148,7 @@ def varying_nodes(graph: Graph) -> list[bool]:
 def depends_on_roles(
     graph: Graph, tensors: tuple[TensorSpec, ...], roles: frozenset[str]
 ) -> list[bool]:
-    """Which nodes depend on an argument with one of these roles."""
+    """Return which nodes depend on an argument with one of these roles."""
     roots = {
         graph.values[value].producer
         for value, spec in zip(graph.arguments, tensors, strict=False)

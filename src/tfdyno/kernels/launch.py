@@ -89,16 +89,16 @@ class Fusion:
     launches: list[Launch]
     varying: list[bool]
     kept: list[bool]
-    """By node: whether its results are in memory (arguments and loop states included)."""
+    """Whether a node's results are in memory (arguments and loop states included)."""
 
 
 def results_of(graph: Graph, launch: Launch) -> list[int]:
-    """The values that a launch leaves in memory."""
+    """Return the values that a launch leaves in memory."""
     return [v for index in launch.written or launch.roots for v in graph.nodes[index].results]
 
 
 def is_scan(node: Node, length: tuple[int, ...]) -> bool:
-    """Whether a ``reduce_window`` is a cumulative sum: unit steps, as wide as its axis."""
+    """Return whether a ``reduce_window`` is a cumulative sum: unit steps, as wide as its axis."""
     window, stride = node.attributes["window"], node.attributes["stride"]
     wide = [size for size, extent in zip(window, length, strict=True) if size == extent > 1]
     return bool(wide) and prod(stride) == 1 and prod(window) == prod(wide)

@@ -26,7 +26,7 @@ RECOMPUTE = "tfdyno_recompute"
 
 @lru_cache(maxsize=65536)
 def layer_of(location: str) -> str:
-    """The path of layer names in a location; empty outside every layer.
+    """Return the path of layer names in a location; empty outside every layer.
 
     ``jit(step)/transpose(jvp(attention))/key/abc,cde->abde/dot_general`` gives ``attention/key``.
     """
@@ -35,7 +35,7 @@ def layer_of(location: str) -> str:
 
 
 def phase_of(location: str) -> Phase:
-    """Backward inside a transposed or gradient scope, update outside every differentiated one.
+    """Tell backward inside a transposed or gradient scope, update outside every differentiated one.
 
     What is computed again for a gradient is no part of it, but stands in a scope of its own.
 
@@ -49,7 +49,7 @@ def phase_of(location: str) -> Phase:
 
 
 def _unwrapped(part: str) -> str:
-    """``transpose(jvp(conv1))`` -> ``conv1``; ``jit(step)`` -> nothing."""
+    """Read ``transpose(jvp(conv1))`` as ``conv1``, ``jit(step)`` as nothing."""
     match = _WRAPPER.match(part)
     while match:
         part = "" if match[1] in {"jit", "pjit"} else match[2]
@@ -67,6 +67,6 @@ ACTIVATIONS = frozenset({
 
 @lru_cache(maxsize=65536)
 def operation_of(location: str) -> str:
-    """The operation of the framework that a location belongs to: layer path and activation."""
+    """Return the framework's operation that a location is of: layer path and activation."""
     inner = [part for part in _FUNCTION.findall(location) if part in ACTIVATIONS]
     return "/".join([layer_of(location), *inner[-1:]])

@@ -71,11 +71,11 @@ class Sizes:
     marker: int
 
     def grows(self, elements: int) -> bool:
-        """Whether something with this many elements grows with the batch."""
+        """Return whether something with this many elements grows with the batch."""
         return self.marker > 0 and elements > 0 and elements % self.marker == 0
 
     def scaled(self, amount: float, elements: int) -> Scaled:
-        """``amount`` at the program's batch as an affine quantity."""
+        """Return ``amount`` at the program's batch as an affine quantity."""
         if self.grows(elements):
             return Scaled(per_sample=amount / self.batch_size)
         return Scaled(fixed=amount)
@@ -92,7 +92,7 @@ class KernelMaker:
         self.specs = dict(zip(graph.arguments, tensors, strict=False))
 
     def kernels(self, launch: Launch) -> tuple[Kernel, ...]:
-        """The record of one launch, and of those that add up the parts that it leaves."""
+        """Return the record of one launch, and of those that add up the parts that it leaves."""
         first = self.kernel(launch)
         if self.graph.lowering == "before":
             return (first,)
@@ -108,7 +108,7 @@ class KernelMaker:
         return (replace(first, write_bytes=first.write_bytes + more), *rest)
 
     def _turned(self, launch: Launch, first: Kernel) -> list[Kernel]:
-        """A convolution's gradient of its weight in the order of Keras' weights, after cuDNN's."""
+        """Return a weight gradient after cuDNN's order in the order of Keras' weights."""
         if first.kind != "convolution" or first.direction != "weight_gradient":
             return []
         size = self.write_bytes(launch).times(first.repeats)
@@ -116,7 +116,7 @@ class KernelMaker:
         return [replace(turned, read_bytes=size, write_bytes=size, dims={}, dims_scaled=())]
 
     def parts(self, node: Node) -> int:
-        """Into how many parts XLA splits a long sum: the square root of its terms, a power of 2."""
+        """Return how many parts XLA splits a long sum into: the root of its terms, a power of 2."""
         axes = node.attributes.get("dimensions")
         if node.op != "reduce" or not axes:
             return 1
@@ -141,7 +141,7 @@ class KernelMaker:
         )
 
     def kernel(self, launch: Launch) -> Kernel:
-        """The record of one launch, loops around it multiplied in."""
+        """Return the record of one launch, loops around it multiplied in."""
         node = self.graph.nodes[launch.roots[0]]
         phase = self.phase(launch, node)
         kind = self.kind(launch)
@@ -164,7 +164,7 @@ class KernelMaker:
         )
 
     def kind(self, launch: Launch) -> KernelKind:
-        """The class of kernel: what its root is, else reduce, transpose or loop."""
+        """Return the class of kernel: what its root is, else reduce, transpose or loop."""
         nodes = [self.graph.nodes[index] for index in launch.roots]
         node = nodes[0]
         if any(item.op == "reduce" for item in nodes):
@@ -187,7 +187,7 @@ class KernelMaker:
         return phase_of(node.location)
 
     def layer(self, launch: Launch, node: Node, phase: Phase) -> str:
-        """The layer that the trace names; for an update the layer of the weight."""
+        """Return the layer that the trace names; for an update the layer of the weight."""
         if phase == "update":
             for value in launch.reads:
                 spec = self.specs.get(value)
@@ -196,7 +196,7 @@ class KernelMaker:
         return layer_of(node.location)
 
     def dtype(self, node: Node, kind: KernelKind) -> str:
-        """The operand's element type of a library call, else that of the result."""
+        """Return the operand's element type of a library call, else that of the result."""
         library = kind in {"convolution", "gemm"}
         value = node.operands[0] if library else node.results[0]
         return self.graph.values[value].type.dtype
@@ -204,7 +204,7 @@ class KernelMaker:
     def work(
         self, launch: Launch, node: Node, kind: KernelKind, phase: Phase
     ) -> tuple[Scaled, Direction, dict[str, tuple[int, ...]], tuple[str, ...]]:
-        """FLOPs, direction, sizes and which of them grow.
+        """Return FLOPs, direction, sizes and which of them grow.
 
         FLOPs of fused kernels: one per element of every fused operation and of a reduction's input.
         """
@@ -231,7 +231,7 @@ class KernelMaker:
         return self.elementwise_flops(launch), "", dims, ()
 
     def inner(self, launch: Launch) -> int:
-        """Elements between two that a reduction adds: 1 along rows, channels over a batch."""
+        """Count elements between two that a reduction adds: 1 along rows, else channels."""
         nodes = [self.graph.nodes[index] for index in launch.roots]
         shapes = (
             self.graph.values[node.operands[0]].type.shape[max(node.attributes["dimensions"]) + 1 :]
@@ -241,7 +241,7 @@ class KernelMaker:
         return max(map(prod, shapes), default=1)
 
     def elementwise_flops(self, launch: Launch) -> Scaled:
-        """One FLOP per element of every fused operation that computes."""
+        """Return one FLOP per element of every fused operation that computes."""
         total = Scaled()
         for index in launch.members:
             node = self.graph.nodes[index]
@@ -257,7 +257,7 @@ class KernelMaker:
         return total
 
     def read_bytes(self, launch: Launch, node: Node) -> Scaled:
-        """Bytes read: what the launch keeps account of; library operands behind their views."""
+        """Count bytes read: what the launch keeps account of; library operands behind views."""
         reads = launch.reads
         if node.op == "convolution":
             reads = self._operand_reads(node, KERNEL_VIEWS)
@@ -269,7 +269,7 @@ class KernelMaker:
         return total
 
     def write_bytes(self, launch: Launch) -> Scaled:
-        """Bytes written: results; in place, what is updated (twice where it is added up)."""
+        """Return bytes written: results; in place, what is updated (twice where it is added up)."""
         total = Scaled()
         for index in launch.written or launch.roots:
             node = self.graph.nodes[index]

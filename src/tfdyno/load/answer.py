@@ -35,7 +35,7 @@ class AnswerCheck:
         """What was wrong with the first answer that was."""
 
     def __call__(self, number: int, status: int, body: bytes) -> int:
-        """The code of an answer to the request of this number."""
+        """Return the code of an answer to the request of this number."""
         if status != ACCEPTED:
             return status
         rows = self.bodies[number].rows
@@ -51,7 +51,7 @@ class AnswerCheck:
         return status
 
     def _wrong(self, body: bytes, rows: int) -> str:
-        """What is wrong with an answer; empty: nothing."""
+        """Return what is wrong with an answer; empty: nothing."""
         try:
             raw = json.loads(body)
         except ValueError:
@@ -97,13 +97,13 @@ class AnswerCheck:
 
 
 def outline(body: bytes) -> tuple[int, ...]:
-    """How many brackets, commas, colons and braces a body has, and how it begins and ends."""
+    """Count a body's brackets, commas, colons and braces, and tell how it begins and ends."""
     return (body.count(b"["), body.count(b","), body.count(b":"), body.count(b"]"),
             body[:1] == b"{", body[-2:].rstrip()[-1:] == b"}")  # fmt: skip
 
 
 def _shape(value: object) -> list[int]:
-    """Sizes of nested lists, by their first elements."""
+    """Return sizes of nested lists, by their first elements."""
     sizes = []
     while isinstance(value, list):
         sizes.append(len(value))

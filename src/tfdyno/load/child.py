@@ -60,12 +60,12 @@ def handle(request: LoadServer, progress: child.Progress) -> LoadedServer:
 
 
 def _event_loop(plan: LoadPlan) -> asyncio.AbstractEventLoop:
-    """A loop that wakes when an arrival is due: epoll, the usual one, rounds up to milliseconds."""
+    """Make a loop that wakes when an arrival is due: epoll, the usual one, rounds up to ms."""
     return asyncio.SelectorEventLoop(selectors.SelectSelector() if plan.kind == "open" else None)
 
 
 async def _run(load: LoadLoop, url: LoadUrl) -> tuple[Recorded, bool]:
-    """The load, and whether a signal ended it."""
+    """Return the load, and whether a signal ended it."""
     loop, stopped = asyncio.get_running_loop(), False
 
     def stop() -> None:
@@ -137,7 +137,7 @@ def _high(lags_s: Sequence[float]) -> float:
 
 
 def _faults(look: ServerLook, before: ServerFacts, found: Recorded, *, needed: bool) -> list[str]:
-    """Why the server at the end is not the one of the start."""
+    """Return why the server at the end is not the one of the start."""
     try:
         after = look.model(needed=needed).facts
     except UsageError as error:

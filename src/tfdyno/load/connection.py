@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         self._read()
 
     def eof_received(self) -> bool:
-        """The server sends no more: the end of a body without a length."""
+        """Return the server sends no more: the end of a body without a length."""
         return False
 
     def connection_lost(self, _error: Exception | None) -> None:
@@ -127,13 +127,13 @@ class Connection(asyncio.Protocol):
 
 
 def status_of(head: bytes) -> int:
-    """The status of an answer; 0 where its first line is no status line of HTTP."""
+    """Return the status of an answer; 0 where its first line is no status line of HTTP."""
     word = head[9:12]
     return int(word) if head.startswith(b"HTTP/1.") and word.isdigit() else 0
 
 
 def unchunked(data: bytes, start: int) -> tuple[bytes, int] | None:
-    """A body in chunks and where it ends; None: it is not whole yet.
+    """Return a body in chunks and where it ends; None: it is not whole yet.
 
     Raises:
         ValueError: The length of a chunk is no hexadecimal number.

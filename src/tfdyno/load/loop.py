@@ -14,14 +14,14 @@ from tfdyno.core.measure.load import CONNECTION, TIMEOUT, LoadPlan
 from tfdyno.load.connection import Connection
 
 MOST_CONNECTIONS = 900
-"""Of an open loop, whose ``select`` takes no more than 1024 files; arrivals beyond wait in the
-client, and that wait counts as latency."""
+"""The most connections of an open loop, whose ``select`` takes no more than 1024 files; arrivals
+beyond wait in the client, and that wait counts as latency."""
 TICK_S = 0.02
 """How often the client looks how late its own loop is."""
 SWEEP_S = 0.25
 """How often it looks for requests without an answer."""
 RECONNECT_S = 0.05
-"""Before the next try where a connection was refused."""
+"""The time before the next try where a connection was refused."""
 STALE_S = 1.0
 """A connection idle for longer may be closed by the server just when it is used: as every client
 does, the request is then sent again on another one."""
@@ -112,7 +112,7 @@ class LoadLoop:
             await asyncio.sleep(min(TICK_S, max(0.0, self.end_s - loop.time())))
 
     async def _arrivals(self) -> None:
-        """Poisson arrivals: the gaps are exponential, and drawn beforehand of the answers."""
+        """Draw Poisson arrivals: exponential gaps, drawn before any answer."""
         loop, draw = asyncio.get_running_loop(), random.Random(self.plan.seed)
         at_s = self.began_s + draw.expovariate(self.plan.rate_per_s)
         while at_s < self.end_s and not self.over:
@@ -151,7 +151,7 @@ class LoadLoop:
             self._next(one, now_s)
 
     def _next(self, one: Connection, now_s: float) -> None:
-        """What a connection does that is free again."""
+        """Give a free connection what it does next."""
         if self.waiting:
             self._send(one, self.waiting.popleft())
         elif self.plan.kind == "closed" and not self.over and now_s < self.end_s:
@@ -216,7 +216,7 @@ class LoadLoop:
         self._record(start_s, now_s, CONNECTION, said.encode())
 
     async def _open(self) -> None:
-        """One more connection that is idle; raises ``OSError``."""
+        """Open one more connection that is idle; raises ``OSError``."""
         loop = asyncio.get_running_loop()
         _, one = await asyncio.wait_for(
             loop.create_connection(
@@ -231,7 +231,7 @@ class LoadLoop:
         self.idle.append(one)
 
     async def _tick(self) -> None:
-        """How late the loop runs what is due: what the client adds to a latency by itself."""
+        """Note how late the loop runs what is due: what the client itself adds to a latency."""
         loop = asyncio.get_running_loop()
         while not self.over:
             due_s = loop.time() + TICK_S
@@ -252,7 +252,7 @@ class LoadLoop:
                 )
 
     async def _settled(self) -> None:
-        """Until nothing is under way; the sweep ends what stays."""
+        """Wait until nothing is under way; the sweep ends what stays."""
         loop = asyncio.get_running_loop()
         last_s = loop.time() + self.plan.timeout_s + 4 * SWEEP_S
         while loop.time() < last_s:
@@ -262,7 +262,7 @@ class LoadLoop:
 
 
 def _server_of(head: bytes) -> bytes:
-    """The ``Server`` header of an answer; empty: it has none."""
+    """Return the ``Server`` header of an answer; empty: it has none."""
     for line in head.split(b"\r\n")[1:]:
         name, _, value = line.partition(b":")
         if name.lower() == b"server":

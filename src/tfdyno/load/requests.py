@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_BODIES = 64
 MOST_BYTES = 64 * 1024**2
-"""Of all bodies together: big inputs get fewer different ones."""
+"""The most bytes of all bodies together: big inputs get fewer different ones."""
 Arrays = dict[str, np.ndarray]
 _TO_KSERVE = {
     "float32": "FP32", "float64": "FP64", "float16": "FP16", "int8": "INT8", "int16": "INT16",
@@ -40,7 +40,7 @@ class Body:
 def made_bodies(
     url: LoadUrl, inputs: Sequence[TensorFacts], *, rows: int, seed: int
 ) -> tuple[Body, ...]:
-    """Requests with random inputs that fit the metadata: floats in 0–1, whole numbers 0 or 1.
+    """Make requests with random inputs by the metadata: floats in 0–1, whole numbers 0 or 1.
 
     Raises:
         UsageError: An input has text, or a size that only the user knows.
@@ -57,7 +57,7 @@ def made_bodies(
 def given_bodies(
     url: LoadUrl, inputs: Sequence[TensorFacts], path: Path, *, rows: int
 ) -> tuple[Body, ...]:
-    """Requests from the user's file: arrays, or bodies as they are.
+    """Make requests from the user's file: arrays, or bodies as they are.
 
     Args:
         url: Where they go.
@@ -93,7 +93,7 @@ def given_bodies(
 def _sliced(
     url: LoadUrl, inputs: Sequence[TensorFacts], arrays: Arrays, rows: int
 ) -> tuple[Body, ...]:
-    """Rows of the arrays in order, from the start again where they end."""
+    """Return rows of the arrays in order, from the start again where they end."""
     total = len(next(iter(arrays.values())))
     found: list[Body] = []
     size = 0
@@ -120,7 +120,7 @@ def _arrays(path: Path) -> Arrays:
 
 
 def _fitting(one: TensorFacts, value: np.ndarray, path: Path) -> np.ndarray:
-    """The array as the input takes it; raises ``UsageError`` where it cannot."""
+    """Return the array as the input takes it; raises ``UsageError`` where it cannot."""
     wanted = one.shape[1:]
     fits = value.ndim == len(one.shape) and all(
         size in (-1, given) for size, given in zip(wanted, value.shape[1:], strict=True)
@@ -158,7 +158,7 @@ def _body(url: LoadUrl, inputs: Sequence[TensorFacts], arrays: Arrays, rows: int
 
 
 def _instances(inputs: Sequence[TensorFacts], arrays: Arrays) -> dict[str, Any]:
-    """TensorFlow Serving's row form: one input bare, several by name."""
+    """Write TensorFlow Serving's row form: one input bare, several by name."""
     lists = {one.name: _plain(arrays[one.name]) for one in inputs}
     if len(lists) == 1:
         return {"instances": next(iter(lists.values()))}
@@ -167,7 +167,7 @@ def _instances(inputs: Sequence[TensorFacts], arrays: Arrays) -> dict[str, Any]:
 
 
 def _tensors(inputs: Sequence[TensorFacts], arrays: Arrays) -> dict[str, Any]:
-    """KServe v2's form, flat."""
+    """Write KServe v2's form, flat."""
     return {
         "inputs": [
             {
@@ -182,7 +182,7 @@ def _tensors(inputs: Sequence[TensorFacts], arrays: Arrays) -> dict[str, Any]:
 
 
 def _plain(value: np.ndarray) -> list[Any]:
-    """Lists with the shortest numbers that read back the same, as a client would send them."""
+    """Write lists with the shortest numbers that read back the same, as a client would send."""
     if value.dtype.kind == "f" and value.dtype.itemsize < 8:
         short = np.array([float(str(x)) for x in value.ravel()]).reshape(value.shape)
         return list(short.tolist())

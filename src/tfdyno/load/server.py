@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.load_url import LoadUrl
 
 ANSWER_S = 20.0
-"""For metadata and metrics."""
+"""The time for metadata and metrics."""
 MOST_BYTES = 16 * 1024**2
 _DTYPES = {
     "DT_FLOAT": "float32", "DT_DOUBLE": "float64", "DT_HALF": "float16", "DT_BFLOAT16": "bfloat16",
@@ -74,7 +74,7 @@ class ServerLook:
         self.url, self.token, self.tls = url, token, tls
 
     def model(self, *, needed: bool) -> Model:
-        """The model by its metadata.
+        """Return the model by its metadata.
 
         Args:
             needed: Whether its inputs must be known; else a server without metadata will do.
@@ -99,7 +99,7 @@ class ServerLook:
         return self._read(body, server)
 
     def batches(self, metrics_url: str = "") -> BatchCounts:
-        """Batches so far, by the server's own count; of a server that has none, none.
+        """Return batches so far, by the server's own count; of a server that has none, none.
 
         Triton tells each size in ``/v2/models/NAME/stats``; a Prometheus page may hold a
         histogram of sizes.
@@ -140,7 +140,7 @@ class ServerLook:
         return replace(facts, processes=listeners(self.url.port) if self.url.is_local else ())
 
     def _get(self, path: str) -> tuple[int, bytes, str]:
-        """Status, body and ``Server`` header; raises ``UsageError`` where nobody answers."""
+        """Return status, body and ``Server`` header; raises ``UsageError`` where nobody answers."""
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         place = (self.url.host, self.url.port)
         one = (
@@ -166,7 +166,7 @@ class ServerLook:
 
 
 def listeners(port: int) -> tuple[str, ...]:
-    """The processes of this machine that listen at a port, as ``ServerFacts.processes``.
+    """Return the processes of this machine that listen at a port, as ``ServerFacts.processes``.
 
     Processes of other users cannot be seen and are left out; on some systems none can.
     """
@@ -192,7 +192,7 @@ def _process(pid: int) -> str:
 def _tensorflow(
     raw: dict[str, Any],
 ) -> tuple[str, tuple[TensorFacts, ...], tuple[TensorFacts, ...]]:
-    """Version, inputs and outputs of TensorFlow Serving's metadata, ``serving_default`` first."""
+    """Read TensorFlow Serving's metadata: version, inputs, outputs, ``serving_default`` first."""
     signatures = raw["metadata"]["signature_def"]["signature_def"]
     chosen = signatures.get("serving_default") or next(iter(signatures.values()))
     sides = []
@@ -207,7 +207,7 @@ def _tensorflow(
 
 
 def _kserve(raw: dict[str, Any]) -> tuple[str, tuple[TensorFacts, ...], tuple[TensorFacts, ...]]:
-    """Versions, inputs and outputs of KServe v2's metadata."""
+    """Return versions, inputs and outputs of KServe v2's metadata."""
     sides = [
         tuple(
             TensorFacts(name=one["name"], dtype=_DTYPES[one["datatype"]],
@@ -220,7 +220,7 @@ def _kserve(raw: dict[str, Any]) -> tuple[str, tuple[TensorFacts, ...], tuple[Te
 
 
 def triton_batches(raw: dict[str, Any]) -> BatchCounts:
-    """Triton's statistics of a model: executions by the size of their batch, over its versions."""
+    """Read Triton's statistics of a model: executions by batch size, over its versions."""
     found: dict[int, int] = {}
     for version in raw["model_stats"]:
         for one in version.get("batch_stats") or ():
@@ -235,7 +235,7 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def metrics_batches(text: str, model: str) -> BatchCounts:
-    """The histogram of batch sizes of a Prometheus page, or Triton's two counters.
+    """Return the histogram of batch sizes of a Prometheus page, or Triton's two counters.
 
     A histogram counts whose name has ``batch`` and ``rows`` or ``size``; samples with a label
     ``model`` (``model_name``) of another model are left out, versions are added up.
@@ -264,7 +264,7 @@ def metrics_batches(text: str, model: str) -> BatchCounts:
 
 
 def _apart(bounds: dict[float, float]) -> dict[int, int]:
-    """Cumulated buckets as counts of their own; what is above all bounds stands under -1."""
+    """Take cumulated buckets apart; what is above all bounds stands under -1."""
     found, before = {}, 0.0
     for bound, upto in sorted(bounds.items()):
         found[-1 if bound == float("inf") else int(bound)] = round(upto - before)
@@ -273,7 +273,7 @@ def _apart(bounds: dict[float, float]) -> dict[int, int]:
 
 
 def between(before: BatchCounts, after: BatchCounts) -> BatchCounts:
-    """What was counted between two looks; nothing where the counts went back."""
+    """Return what was counted between two looks; nothing where the counts went back."""
     rows = {key: count - before.by_rows.get(key, 0) for key, count in after.by_rows.items()}
     if after.count < before.count or any(count < 0 for count in rows.values()):
         return BatchCounts()

@@ -23,7 +23,7 @@ class Throttling:
 
 
 def quotas(root: Path) -> Iterator[float]:
-    """CPU limits of the process's control groups, of version 1 and 2, in CPUs: 1.5 for 150 %."""
+    """Return CPU limits of the process's control groups, version 1 and 2: 1.5 for 150 %."""
     for version, folder in _groups(root):
         if version == 2:
             limit = text_of(folder / "cpu.max").split()
@@ -36,7 +36,7 @@ def quotas(root: Path) -> Iterator[float]:
 
 
 def throttling(root: Path) -> Throttling:
-    """Counters of the control group that was held back longest."""
+    """Read the counters of the control group that was held back longest."""
     found = Throttling()
     for version, folder in _groups(root):
         counters = dict(re.findall(r"^(\w+) (\d+)$", text_of(folder / "cpu.stat"), re.MULTILINE))
@@ -56,12 +56,12 @@ def throttling(root: Path) -> Throttling:
 
 
 def room_bytes(root: Path) -> Iterator[int]:
-    """What each group with a limit of memory has left; cached files count as free."""
+    """Return what each group with a limit of memory has left; cached files count as free."""
     yield from (room for room, _ in rooms_bytes(root))
 
 
 def rooms_bytes(root: Path) -> Iterator[tuple[int, int]]:
-    """The same, each with its limit."""
+    """Return the same, each with its limit."""
     for version, folder in _groups(root, "memory"):
         names = ("memory.max", "memory.current")
         if version == 1:
@@ -76,7 +76,7 @@ def rooms_bytes(root: Path) -> Iterator[tuple[int, int]]:
 
 
 def text_of(file: Path) -> str:
-    """A file of the kernel's; empty where it cannot be read."""
+    """Return a file of the kernel's; empty where it cannot be read."""
     try:
         return file.read_text(errors="replace")
     except OSError:
@@ -84,7 +84,7 @@ def text_of(file: Path) -> str:
 
 
 def _groups(root: Path, controller: str = "cpu") -> Iterator[tuple[int, Path]]:
-    """Version and folder of each group the process is in, and of those above it."""
+    """Return version and folder of each group of the process, and of those above it."""
     text = text_of(root / "proc/self/cgroup")
     for controllers, path in re.findall(r"^\d+:([^:]*):(.*)$", text, re.MULTILINE):
         if controllers == "":
@@ -95,7 +95,7 @@ def _groups(root: Path, controller: str = "cpu") -> Iterator[tuple[int, Path]]:
 
 
 def _upwards(root: Path, mount: str, path: str) -> Iterator[Path]:
-    """A group's folder and those above it; in a container only the topmost exists."""
+    """List a group's folder and those above; in a container only the topmost exists."""
     group = PurePosixPath(path.strip() or "/")
     for one in (group, *group.parents):
         yield root / f"{mount}{one}".strip("/")

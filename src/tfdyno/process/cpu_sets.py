@@ -21,19 +21,19 @@ _PARENT = 1
 
 
 def allowed() -> tuple[int, ...]:
-    """CPUs that this process may use now, sorted; numbers from 0 where the system does not tell."""
+    """List CPUs that this process may use now, sorted; from 0 where the system does not tell."""
     if hasattr(os, "sched_getaffinity"):
         return tuple(sorted(os.sched_getaffinity(0)))
     return tuple(range(os.cpu_count() or 1))
 
 
 def usable_cpus(cpus: Sequence[int], root: Path = Path("/")) -> float:
-    """How many of them can be busy: all, or the container's limit if that is less."""
+    """Return how many of them can be busy: all, or the container's limit if that is less."""
     return min([float(len(cpus)), *quotas(root)])
 
 
 def counts(usable: float, most: int) -> tuple[float, ...]:
-    """Numbers of CPUs to try, most first: what is usable, and the powers of two below it.
+    """Return numbers of CPUs to try, most first: what is usable, and the powers of two below it.
 
     Args:
         usable: Of ``usable_cpus``; a container may allow 2.5.
@@ -47,13 +47,13 @@ def counts(usable: float, most: int) -> tuple[float, ...]:
 
 
 def by_core(cpus: Sequence[int], root: Path = Path("/")) -> tuple[int, ...]:
-    """The CPUs with the threads of a core side by side, as a cloud hands them out."""
+    """Return the CPUs with the threads of a core side by side, as a cloud hands them out."""
     cores = {cpu: siblings(cpu, root) for cpu in cpus}
     return tuple(sorted(cpus, key=lambda cpu: (min(cores[cpu]), cpu)))
 
 
 def siblings(cpu: int, root: Path = Path("/")) -> tuple[int, ...]:
-    """The hardware threads of a CPU's core, itself included; itself alone where nobody tells."""
+    """List the hardware threads of a CPU's core, itself included; itself where nobody tells."""
     found: list[int] = []
     for part in text_of(root / _TOPOLOGY.format(cpu)).strip().split(","):
         ends = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
@@ -63,7 +63,7 @@ def siblings(cpu: int, root: Path = Path("/")) -> tuple[int, ...]:
 
 
 def cpu_kind(cpus: Sequence[int], root: Path = Path("/")) -> CpuKind:
-    """What a CPU is: a thread of a core, a core, or not known.
+    """Return what a CPU is: a thread of a core, a core, or not known.
 
     A virtual machine that shows one thread a core may run on threads of its host all the same.
     """
@@ -100,7 +100,7 @@ def _pin(cpus: frozenset[int]) -> None:
 
 
 def delay_s() -> float:
-    """Seconds that threads of this process, and of those it started, have waited for a CPU so far.
+    """Return seconds that this process's threads, and of those it started, waited for a CPU.
 
     0.0 where the system does not tell. Source: second number of ``/proc/PID/task/TID/schedstat``,
     nanoseconds on a run queue (``Documentation/scheduler/sched-stats`` of Linux).
@@ -114,7 +114,7 @@ def delay_s() -> float:
 
 
 def started() -> list[int]:
-    """Processes that this one has started, and those that they have."""
+    """Return processes that this one has started, and those that they have."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         # A name may hold blanks and brackets: the last bracket ends it.

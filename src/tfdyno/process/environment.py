@@ -14,7 +14,7 @@ PACKAGES = ("keras", "tf-keras", "jax", "jaxlib", "tensorflow", "tensorflow-cpu"
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that decide how a model is traced."""
+    """Return versions of Python and of the packages that decide how a model is traced."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         if distribution := _distribution(name):
@@ -23,7 +23,7 @@ def versions() -> dict[str, str]:
 
 
 def files_used(reference: str) -> dict[str, str]:
-    """Path and SHA-256 of every file that, when it changes, makes a trace stale.
+    """Return path and SHA-256 of every file that, when it changes, makes a trace stale.
 
     These are the file that the workload names, the modules that the user's code imported from
     outside the installed packages, and the records of the packages that matter (another version

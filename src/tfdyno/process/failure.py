@@ -26,7 +26,7 @@ _GRAPH = "Graph execution error:"
 _ROOT = re.compile(r"^\(\d+\) [A-Z_]+:\s*")
 _WHERE = ("Detected at node", 'File "', "<stack traces unavailable>", "[[{{node")
 _NODE = re.compile(r"^\{\{.*?\}\} (?=\S)")
-"""In front of what an operation says that was called by itself."""
+"""What stands in front of what an operation says that was called by itself."""
 ARGPARSE_EXIT = 2
 
 
@@ -100,7 +100,7 @@ def user_code(what: str) -> Iterator[None]:
 
 
 def _remedy(error: BaseException) -> str:
-    """What to do where the code relies on a GPU that is hidden from it."""
+    """Return what to do where the code relies on a GPU that is hidden from it."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.line or "" for frame in frames if is_own(frame.filename)]
     if lines and "gpu" in lines[-1].lower():
@@ -109,7 +109,7 @@ def _remedy(error: BaseException) -> str:
 
 
 def first_line(error: BaseException, limit: int = 300) -> str:
-    """The first line of a message that says something, shortened."""
+    """Return the first line of a message that says something, shortened."""
     lines = [line.strip() for line in _STYLE.sub("", str(error)).splitlines() if line.strip()]
     if lines and lines[0].startswith("Exception encountered when calling"):
         lines = [" ".join(lines[:2])]  # Keras: the layer first, then what went wrong in it
@@ -123,7 +123,7 @@ def first_line(error: BaseException, limit: int = 300) -> str:
 
 
 def _of_graph(lines: list[str]) -> list[str]:
-    """The lines of a failed function from the one on that says why."""
+    """Return the lines of a failed function from the one on that says why."""
     for tells in (_ROOT.match, lambda line: not line.startswith((_GRAPH, *_WHERE))):
         for number, line in enumerate(lines):
             if tells(line):
@@ -132,14 +132,14 @@ def _of_graph(lines: list[str]) -> list[str]:
 
 
 def place(error: BaseException) -> str:
-    """``file, line N`` of the innermost line of the user's own code, empty if there is none."""
+    """Return ``file, line N`` of the innermost line of the user's own code, or nothing."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if is_own(frame.filename)]
     return f"{own[-1].filename}, line {own[-1].lineno}" if own else ""
 
 
 def is_own(filename: str) -> bool:
-    """Whether a file is the user's: no installed package, no standard library, none of ours."""
+    """Return whether a file is the user's: no installed package, no standard library, not ours."""
     parts = Path(filename).parts
     library = any(name in parts for name in INSTALLED) or filename.startswith("<")
     standard = filename.startswith(str(Path(traceback.__file__).parent))

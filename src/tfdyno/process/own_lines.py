@@ -17,7 +17,7 @@ own_file = functools.lru_cache(maxsize=4096)(is_own)
 
 
 def own_frame(frame: FrameType | None = None) -> FrameType | None:
-    """The innermost frame of the user's code, from ``frame`` outwards; None: there is none."""
+    """Find the innermost frame of the user's code, from ``frame`` outwards; None: none."""
     frame = frame or sys._getframe(1)
     while frame and not own_file(frame.f_code.co_filename):
         frame = frame.f_back
@@ -25,18 +25,18 @@ def own_frame(frame: FrameType | None = None) -> FrameType | None:
 
 
 def own_place() -> str:
-    """``train.py:41`` of the user's line that is being run; empty: none."""
+    """Return ``train.py:41`` of the user's line that is being run; empty: none."""
     frame = own_frame(sys._getframe(1))
     return place_of(frame.f_code.co_filename, frame.f_lineno) if frame else ""
 
 
 def place_of(filename: str, line: int) -> str:
-    """``train.py:41``."""
+    """Write ``train.py:41``."""
     return f"{Path(filename).name}:{line}"
 
 
 def code_place(code: CodeType | None) -> str:
-    """Where a function of the user's is defined; empty for others."""
+    """Return where a function of the user's is defined; empty for others."""
     if code is None or not own_file(code.co_filename):
         return ""
     return place_of(code.co_filename, code.co_firstlineno)

@@ -43,7 +43,7 @@ def handle(request: ReadProfile, progress: child.Progress) -> StepFacts:
 
 
 def step_facts(profile: Profile, found: Found) -> StepFacts:
-    """What a profile tells.
+    """Return what a profile tells.
 
     Raises:
         UsageError: It holds no step or no device that tfdyno knows.

@@ -98,7 +98,7 @@ class _Facts:
             self.kind[at] = fields.number[chosen]
 
     def columns(self, owner: wire.Integers, count: int, names: Names) -> dict[str, wire.Integers]:
-        """Those that are wanted, by name; a text where a number should be, and so on, is none."""
+        """Read those wanted, by name; a text where a number should be is none."""
         found: dict[str, wire.Integers] = {}
         for key, name in names.facts.items():
             if name not in WANTED:
@@ -129,7 +129,7 @@ def _placed(found: Iterable[str], texts: dict[str, int]) -> list[int]:
 
 
 def _looked_up(keys: wire.Integers, place: dict[int, int]) -> wire.Integers:
-    """Places of names; a table is faster than a search, and their numbers are small."""
+    """Return places of names; a table is faster than a search, and their numbers are small."""
     if keys.size and keys.min() >= 0 and keys.max() < _LARGEST_TABLE:
         table = np.full(int(keys.max()) + 1, -1, np.int64)
         for key, position in place.items():

@@ -42,8 +42,8 @@ class Events:
     begin_s: Times
     end_s: Times
     own_s: Times
-    """Without what it called in turn; what several streams or threads did at once is shared by
-    them, so that all together are the time in which the device was busy."""
+    """The time without what it called in turn; what several streams or threads did at once is
+    shared by them, so that all together are the time in which the device was busy."""
     launched_s: Times
     """When the host started it; its beginning where that is not known."""
     known_index: Integers
@@ -52,11 +52,11 @@ class Events:
     copied_bytes: Times
 
     def of(self, *classes: str) -> Chosen:
-        """Which events are of these classes."""
+        """Return which events are of these classes."""
         return self.where([one.operation_class in classes for one in self.known])
 
     def where(self, is_wanted: list[bool]) -> Chosen:
-        """Which events are of the operations that are wanted, of all in their order."""
+        """Return which events are of the operations that are wanted, of all in their order."""
         return np.array([*is_wanted, False], np.bool_)[self.known_index]
 
     @property
@@ -65,7 +65,7 @@ class Events:
         return self.of("program") | ~self.of(*SPECIAL, *EXCHANGE)
 
     def sequence(self) -> Sequence:
-        """The order of the computing operations."""
+        """Return the order of the computing operations."""
         chosen = self.is_compute & ~self.of("program")
         names = tuple(one.operation.kernel or one.operation.title for one in self.known)
         return Sequence(
@@ -74,7 +74,7 @@ class Events:
 
 
 def gpu_events(profile: Profile) -> list[Events]:
-    """One for each GPU that did something, the busiest first."""
+    """Return one for each GPU that did something, the busiest first."""
     launches, programs = _launches(profile), programs_that_ran(profile)
     planes = [plane for plane in profile.planes if plane.name.startswith("/device:GPU")]
     found = [_together(plane.name, _of_streams(plane, programs), launches) for plane in planes]
@@ -82,7 +82,7 @@ def gpu_events(profile: Profile) -> list[Events]:
 
 
 def cpu_events(profile: Profile) -> Events:
-    """What the CPU computed: operations of TensorFlow and of XLA outside of the input pipeline."""
+    """Return what the CPU computed: operations of TensorFlow and XLA outside of the input."""
     programs = programs_that_ran(profile)
     made = [
         _of_thread(plane, line, programs)
@@ -95,7 +95,7 @@ def cpu_events(profile: Profile) -> Events:
 
 
 def host_spans(profile: Profile) -> dict[str, Spans]:
-    """Stretches in which the host waits for input, runs Python, saves and so on, by kind."""
+    """Return stretches in which the host waits for input, runs Python, saves and so on, by kind."""
     found: dict[str, tuple[list[Times], list[Times]]] = {}
     for plane in profile.planes:
         if not is_host(plane):
@@ -113,12 +113,12 @@ def host_spans(profile: Profile) -> dict[str, Spans]:
 
 
 def launch_times(profile: Profile) -> Times:
-    """When the host started anything on a GPU."""
+    """Return when the host started anything on a GPU."""
     return _launches(profile)[1]
 
 
 def _launches(profile: Profile) -> tuple[Integers, Times]:
-    """Numbers of calls of CUDA, in order, with the time at which the host made them."""
+    """Return numbers of calls of CUDA, in order, with the time at which the host made them."""
     numbers: list[Integers] = [np.zeros(0, np.int64)]
     times: list[Times] = [np.zeros(0)]
     for plane in profile.planes:
@@ -145,7 +145,7 @@ class _Part:
 
 
 def _of_streams(plane: Plane, programs: Instructions) -> list[_Part]:
-    """What a GPU did in each stream."""
+    """Return what a GPU did in each stream."""
     streams = [line for line in plane.lines if line.name.startswith("Stream")]
     sizes = np.array([*(_size(text) for text in plane.texts), 0.0])
     made = []
@@ -158,7 +158,7 @@ def _of_streams(plane: Plane, programs: Instructions) -> list[_Part]:
 
 
 def _of_thread(plane: Plane, line: Line, programs: Instructions) -> _Part:
-    """Operations that a thread of the host ran; one may call others."""
+    """Return operations that a thread of the host ran; one may call others."""
     chosen, known, which = host_operations(plane, line, programs)
     return _part(line, chosen, known, which, np.zeros(chosen.size))
 

@@ -37,7 +37,7 @@ class Found:
 
 
 def find_profile(path: Path) -> Found:
-    """The file to read.
+    """Return the file to read.
 
     Raises:
         UsageError: There is none; says what was looked for.
@@ -75,7 +75,7 @@ def load_profile(path: Path) -> Profile:
 
 
 def _bytes_of(path: Path) -> memoryview:
-    """Of the file, unpacked; a plain one is not copied.
+    """Read the file, unpacked; a plain one is not copied.
 
     Raises:
         ProfileError: There are more than any profile has.
@@ -101,7 +101,7 @@ def _parsed(data: memoryview) -> Profile:
 
 
 def _newest(files: list[Path]) -> Found:
-    """Of the newest run the host with the largest file; says what else there was."""
+    """Take of the newest run the host with the largest file; say what else there was."""
     runs: dict[Path, list[Path]] = {}
     for each in files:
         runs.setdefault(each.parent, []).append(each)
@@ -117,6 +117,6 @@ def _newest(files: list[Path]) -> Found:
 
 
 def _age(run: Path, files: list[Path]) -> tuple[bool, str, float]:
-    """Runs are named by their date, which outlasts a copy; times of files do for other names."""
+    """Order runs by the date in their name, which outlasts a copy; others by file times."""
     dated = bool(_DATED.match(run.name))
     return dated, run.name if dated else "", max(each.stat().st_mtime for each in files)

@@ -33,7 +33,7 @@ _KINDS = {
 
 
 def input_facts(profile: Profile, edges_s: NDArray[np.float64]) -> InputFacts | None:
-    """Stages, sources first, with the seconds per step that each spent without its inputs.
+    """Return stages, sources first, with the seconds per step that each spent without its inputs.
 
     A stage's own time holds what it waits for: a buffer that is empty, functions that it runs on
     other threads. It waits no longer than what it waits for takes, so the stage with the longest
@@ -71,7 +71,7 @@ def input_facts(profile: Profile, edges_s: NDArray[np.float64]) -> InputFacts | 
 
 
 def _path(name: str) -> str:
-    """``::Map::BatchV2`` of ``Iterator::Root::Map::ForeverRepeat[0]::BatchV2``; empty: no stage."""
+    """Return ``::Map::BatchV2`` of ``Iterator::Root::Map::ForeverRepeat[0]::BatchV2``."""
     match = _ITERATOR.match(name)
     return _COUNT.sub("", match[1]) if match else ""
 

@@ -37,9 +37,9 @@ class Known:
 
     operation: Operation
     operation_class: str
-    """Of ``OPERATION_CLASSES``, ``SPECIAL`` or ``EXCHANGE``; ``LAYOUT``."""
+    """One of ``OPERATION_CLASSES``, ``SPECIAL`` or ``EXCHANGE``; ``LAYOUT``."""
     is_compiled: bool = False
-    """By XLA."""
+    """Whether XLA compiled it."""
     is_float64: bool = False
 
 
@@ -58,13 +58,13 @@ def _around(one: Known) -> str:
 
 
 def fact(line: Line, name: str) -> Integers:
-    """A fact of all events of a line; -1 where it is not said."""
+    """Return a fact of all events of a line; -1 where it is not said."""
     column = line.facts.get(name)
     return np.full(line.begin_s.size, -1, np.int64) if column is None else column
 
 
 def programs_that_ran(profile: Profile) -> Instructions:
-    """Instructions of the modules that ran, which are few of those that a process has made."""
+    """Read the modules that ran, which are few of those that a process has made."""
     ran = {
         module_title(plane.texts[at])
         for plane in profile.planes
@@ -80,7 +80,7 @@ def programs_that_ran(profile: Profile) -> Instructions:
 def kernels(
     plane: Plane, line: Line, chosen: Integers, programs: Instructions
 ) -> tuple[tuple[Known, ...], Integers]:
-    """What a GPU ran.
+    """Return what a GPU ran.
 
     Returns:
         All operations that differ, and which of them each chosen event is.
@@ -92,7 +92,7 @@ def kernels(
 def host_operations(
     plane: Plane, line: Line, programs: Instructions
 ) -> tuple[Integers, tuple[Known, ...], Integers]:
-    """Which events of a thread of the host are operations, all that differ, and which each is."""
+    """Tell which events of a host thread are operations, all that differ, and which each is."""
     is_one = np.array([*(_is_operation(name) for name in plane.names), False])
     compiled = (fact(line, "hlo_op") >= 0) & (line.name_index >= 0)
     chosen = np.flatnonzero(is_one[line.name_index] | compiled)
@@ -110,7 +110,7 @@ def _is_operation(name: str) -> bool:
 
 
 def _eager(plane: Plane, line: Line) -> Iterator[tuple[int, str]]:
-    """Single operations that Python started: where each ran, and its type."""
+    """Return single operations that Python started: where each ran, and its type."""
     is_start = np.array([*(name.startswith(_EAGER) for name in plane.names), False])
     start = np.flatnonzero(is_start[line.name_index])
     if not start.size:
@@ -128,7 +128,7 @@ def _eager(plane: Plane, line: Line) -> Iterator[tuple[int, str]]:
 def _kinds(
     plane: Plane, line: Line, chosen: Integers
 ) -> tuple[list[tuple[str, str, str, str]], Integers]:
-    """What is said of events: names, ``tf_op``, ``hlo_op`` and ``hlo_module``.
+    """Return what is said of events: names, ``tf_op``, ``hlo_op`` and ``hlo_module``.
 
     Returns:
         All that differ, and which of them each event is.

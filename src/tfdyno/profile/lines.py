@@ -23,7 +23,7 @@ class Line:
 
     name: str
     begin_s: NDArray[np.float64]
-    """Since the first event of the profile."""
+    """The time since the first event of the profile."""
     end_s: NDArray[np.float64]
     name_index: NDArray[np.int64]
     """Into the plane's names."""
@@ -38,7 +38,7 @@ class Plane:
 
     name: str
     names: tuple[str, ...]
-    """Of events; each as often as the profile repeats it."""
+    """The names of events; each as often as the profile repeats it."""
     lines: tuple[Line, ...]
     texts: tuple[str, ...] = ()
     """Values of facts that are texts."""
@@ -54,7 +54,7 @@ class Profile:
     notes: tuple[str, ...] = ()
     """What the profiler itself said was lost."""
     programs: tuple[tuple[str, memoryview], ...] = ()
-    """Of XLA: titles of modules, and the bytes of each ``HloProto``."""
+    """The programs of XLA: titles of modules, and the bytes of each ``HloProto``."""
 
     @property
     def event_count(self) -> int:

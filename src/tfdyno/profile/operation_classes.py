@@ -11,7 +11,8 @@ from pathlib import Path
 TABLE = Path(__file__).parent / "data" / "operation_classes.csv"
 OTHER = "other"
 NO_WORK = frozenset({"input", "wait", "wrapper"})
-"""Beside ``OPERATION_CLASSES``: waiting for data or others, or calling what counts by itself."""
+"""What stands beside ``OPERATION_CLASSES``: waiting for data or others, or calling what counts by
+itself."""
 EXCHANGE = ("collective", "packing")
 """``packing``: several tensors laid together for one exchange, or taken apart behind it."""
 LAYOUT = "layout"
@@ -46,7 +47,7 @@ class Operation:
 
 @functools.cache
 def class_of(operation: Operation) -> str:
-    """One of ``OPERATION_CLASSES`` or ``SPECIAL``, or ``LAYOUT``.
+    """Return one of ``OPERATION_CLASSES`` or ``SPECIAL``, or ``LAYOUT``.
 
     Opcodes say most, then the kernel, then the type: a convolution's kernel may only turn a layout.
     A type, and each opcode, must fit a pattern whole; of scopes and kernels a part is enough.
@@ -60,7 +61,7 @@ def class_of(operation: Operation) -> str:
 
 
 def _first(field: str, operation: Operation) -> str:
-    """The class of the first row of a field that fits."""
+    """Return the class of the first row of a field that fits."""
     return next(
         (kind for pattern, kind in _rows()[field] if _fits(field, pattern, operation)), OTHER
     )

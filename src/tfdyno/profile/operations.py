@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _LARGEST = 10
 _LONGEST_NAME = 120
 _FED = re.compile(r"^Memcpy\s?(H2D|HtoD)")
-"""As TensorFlow's cupti_collector.cc calls a copy from the host to a card, and as it did before."""
+"""What TensorFlow's cupti_collector.cc calls a copy from the host to a card, and what it did
+before."""
 _TOLD_AS = {
     "packing": "collective", "copy": "data_movement", LAYOUT: "data_movement", "python": "other",
     "checkpoint": "other", "program": "other",
@@ -70,7 +71,7 @@ def operation_facts(
 
 
 def _own_work(gpus: list[Events], from_s: float, steps: int) -> tuple[float, ...]:
-    """Of each GPU without its exchange, in which those that are done wait for the others."""
+    """Return each GPU's without its exchange, in which those that are done wait for the others."""
     if len(gpus) < 2:
         return ()
     ordered = sorted(gpus, key=lambda one: [int(n) for n in re.findall(r"\d+", one.title)])
@@ -79,7 +80,7 @@ def _own_work(gpus: list[Events], from_s: float, steps: int) -> tuple[float, ...
 
 
 def _widened(events: Events, float64_names: frozenset[str]) -> Events:
-    """With what graphs say of the width of their numbers."""
+    """Add what graphs say of the width of their numbers."""
     known = tuple(
         dataclasses.replace(one, is_float64=True) if one.operation.scope in float64_names else one
         for one in events.known
@@ -123,7 +124,7 @@ def operations_of(events: Events, counted: Chosen, steps: float) -> OperationFac
 
 
 def class_seconds(events: Events, counted: Chosen, steps: float) -> dict[str, float]:
-    """By ``OPERATION_CLASSES``, the longest first; they add up to the time of being busy."""
+    """Sum by ``OPERATION_CLASSES``, longest first; they add up to the time of being busy."""
     found = dict.fromkeys(OPERATION_CLASSES, 0.0)
     for one, each_s in zip(events.known, _by_known(events, counted).tolist(), strict=True):
         if one.operation_class not in NO_WORK:
@@ -133,12 +134,12 @@ def class_seconds(events: Events, counted: Chosen, steps: float) -> dict[str, fl
 
 
 def busy(events: Events, chosen: Chosen) -> float:
-    """Seconds in which any of the chosen ones ran."""
+    """Return seconds in which any of the chosen ones ran."""
     return merged(events.begin_s[chosen], events.end_s[chosen]).total_s
 
 
 def _short(name: str) -> str:
-    """Of a path its end, of a kernel its begin."""
+    """Shorten a path to its end, a kernel to its begin."""
     if len(name) <= _LONGEST_NAME:
         return name
     end = name[-_LONGEST_NAME + 1 :]

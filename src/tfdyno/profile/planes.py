@@ -121,7 +121,7 @@ class _Reader:
     def _frame(
         self, place: Place, begins: wire.Integers, ends: wire.Integers
     ) -> Iterator[tuple[int, int, int, int]]:
-        """Fields of a line before and after its events, without going through these again."""
+        """Return a line's fields before and after its events, without going through these again."""
         first = int(begins[0]) if begins.size else place[1]
         for one in wire.parts(self.view, *place):
             if one[2] >= first:
@@ -146,7 +146,7 @@ class _Reader:
         )
 
     def _said(self, plane: _RawPlane, names: Names) -> Iterator[tuple[str, int]]:
-        """Whole numbers that are said of the plane itself."""
+        """Read whole numbers that are said of the plane itself."""
         for place in plane.said:
             fields = {number: value for number, kind, value, _ in wire.parts(self.view, *place)
                       if kind == wire.VARINT}  # fmt: skip
@@ -156,7 +156,7 @@ class _Reader:
                 yield name, value
 
     def _named(self, entry: Place) -> tuple[int, str]:
-        """One entry of a map from a number to what has a name."""
+        """Return one entry of a map from a number to what has a name."""
         key, name, shown = 0, "", ""
         for number, kind, begin, end in self._fields(entry):
             if number == 1 and kind == wire.VARINT:
@@ -168,7 +168,7 @@ class _Reader:
         return key, name or shown
 
     def _fields(self, entry: Place) -> Iterator[tuple[int, int, int, int]]:
-        """Those of the value of an entry of a map; its key, which the value has too, is first."""
+        """Read the value of an entry of a map; its key, which the value has too, is first."""
         for one in wire.parts(self.view, *entry):
             if one[0] == 2 and one[1] == wire.LENGTH:
                 yield from wire.parts(self.view, one[2], one[3])
@@ -176,7 +176,7 @@ class _Reader:
                 yield one
 
     def _programs(self, plane: _RawPlane) -> Iterator[tuple[str, memoryview]]:
-        """Programs are bytes that are said of what is named after their module."""
+        """Read programs, which are bytes said of what is named after their module."""
         for entry in plane.events if plane.name == _PROGRAMS else ():
             _, name = self._named(entry)
             for number, kind, begin, end in self._fields(entry):

@@ -34,22 +34,22 @@ class Instruction:
     opcodes: tuple[str, ...]
     """Its own first; ``custom-call:TARGET``."""
     type: str = ""
-    """Of the TensorFlow operation that it was made of."""
+    """The type of the TensorFlow operation that it was made of."""
     scope: str = ""
     is_float64: bool = False
 
 
 Instructions = dict[tuple[str, str], Instruction]
-"""By module and name."""
+"""Instructions by module and name."""
 
 
 def module_title(name: str) -> str:
-    """``jit_step`` of ``jit_step(12)``."""
+    """Return ``jit_step`` of ``jit_step(12)``."""
     return _VERSION.sub("", name)
 
 
 def instructions(programs: Iterable[tuple[str, memoryview]]) -> Instructions:
-    """Instructions of all programs; one that is damaged is left out.
+    """Return instructions of all programs; one that is damaged is left out.
 
     Args:
         programs: Titles of modules, and the bytes of their ``HloProto``.

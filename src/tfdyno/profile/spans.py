@@ -43,7 +43,7 @@ class Pieces:
 
 
 def merged(begin_s: Times, end_s: Times) -> Spans:
-    """The union of stretches in any order, which may overlap; empty ones are left out."""
+    """Return the union of stretches in any order, which may overlap; empty ones are left out."""
     real = end_s > begin_s
     begin_s, end_s = begin_s[real], end_s[real]
     if not begin_s.size:
@@ -71,7 +71,7 @@ def cut(edges_s: Times, kinds: Mapping[str, Spans]) -> Pieces:
 
 
 def covers(spans: Spans, at_s: Times) -> Chosen:
-    """Whether each moment lies in a stretch (its begin does, its end does not)."""
+    """Return whether each moment lies in a stretch (its begin does, its end does not)."""
     if not spans.begin_s.size:
         return np.zeros(at_s.size, bool)
     place = np.searchsorted(spans.begin_s, at_s, side="right") - 1
@@ -79,7 +79,7 @@ def covers(spans: Spans, at_s: Times) -> Chosen:
 
 
 def run_lengths(length_s: Times, chosen: Chosen) -> Times:
-    """For each chosen piece the length of the unbroken run of chosen ones that it is in; else 0."""
+    """Return for each chosen piece the length of its unbroken run of chosen ones; else 0."""
     if not length_s.size:
         return length_s
     starts = np.concatenate(([True], chosen[1:] != chosen[:-1]))
@@ -89,7 +89,7 @@ def run_lengths(length_s: Times, chosen: Chosen) -> Times:
 
 
 def per_step(pieces: Pieces, chosen: Chosen, edges_s: Times) -> Times:
-    """Seconds of the chosen pieces in each step."""
+    """Return seconds of the chosen pieces in each step."""
     step = np.searchsorted(edges_s, pieces.begin_s, side="right") - 1
     totals = np.zeros(edges_s.size - 1)
     np.add.at(totals, step, np.where(chosen, pieces.length_s, 0.0))
@@ -97,7 +97,7 @@ def per_step(pieces: Pieces, chosen: Chosen, edges_s: Times) -> Times:
 
 
 def own_times(begin_s: Times, end_s: Times) -> Times:
-    """What each stretch of one thread lasts less those that lie inside of it.
+    """Return what each stretch of one thread lasts less those that lie inside of it.
 
     Args:
         begin_s: In order; of two that begin together the longer one comes first.
@@ -142,5 +142,5 @@ def shared_times(lines: Sequence[tuple[Times, Times]]) -> list[Times]:
 
 
 def joined(arrays: Sequence[Times]) -> Times:
-    """One array of several; empty of none."""
+    """Return one array of several; empty of none."""
     return np.concatenate(arrays) if arrays else np.zeros(0)

@@ -43,9 +43,9 @@ class Split:
     """Per steady step, in seconds."""
 
     step_s: Times
-    """Of each steady step."""
+    """The time of each steady step."""
     parts_s: dict[str, float]
-    """By ``SPLIT_PARTS``; they add up to the mean of ``step_s``."""
+    """The time by ``SPLIT_PARTS``; they add up to the mean of ``step_s``."""
     operations: OperationFacts
     outlier_count: int
     edges_s: Times
@@ -54,7 +54,7 @@ class Split:
 
 
 def device_edges(steps: Steps, events: Events) -> Times:
-    """When the device began each step; a host runs ahead of a GPU, so its own times don't do.
+    """Return when the device began each step; a host runs ahead, so its own times don't do.
 
     A step of the device begins with the first operation that the host started in that step. Steps
     in which the host started none are joined to the one before.
@@ -149,7 +149,7 @@ def _labels(pieces: Pieces) -> NDArray[np.str_]:
 def _operations(
     events: Events, edges_s: Times, steady: Chosen, parts: dict[str, float], hidden_s: float
 ) -> OperationFacts:
-    """Of steady steps; computing is brought to the time in which it hides all else."""
+    """Return those of steady steps; computing is brought to the time in which it hides all else."""
     step = np.searchsorted(edges_s, events.begin_s, side="right") - 1
     inside = (step >= 0) & (step < steady.size)
     inside[inside] = steady[step[inside]]

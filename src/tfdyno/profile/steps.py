@@ -51,12 +51,12 @@ class Sequence:
 
 
 def is_host(plane: Plane) -> bool:
-    """Whether a plane holds what CPUs did."""
+    """Return whether a plane holds what CPUs did."""
     return plane.name.startswith("/host:") or plane.name in ("", "CPU")
 
 
 def find_steps(profile: Profile, sequence: Sequence) -> Steps | None:
-    """The steps; None where nothing repeats.
+    """Return the steps; None where nothing repeats.
 
     Args:
         profile: All planes.
@@ -66,7 +66,7 @@ def find_steps(profile: Profile, sequence: Sequence) -> Steps | None:
 
 
 def marked(profile: Profile) -> tuple[float, float] | None:
-    """From the begin of the first marker of a step to the end of the last; None: there are none."""
+    """Return the span from the first marker of a step to the end of the last; None: none."""
     spans = [
         (float(line.begin_s[chosen].min()), float(line.end_s[chosen].max()))
         for _, line in _host_lines(profile)
@@ -76,7 +76,7 @@ def marked(profile: Profile) -> tuple[float, float] | None:
 
 
 def _by_markers(profile: Profile) -> Steps | None:
-    """Events with a number of a step, as ``tf.profiler.experimental.Trace`` makes them."""
+    """Return events with a number of a step, as ``tf.profiler.experimental.Trace`` makes them."""
     best: tuple[int, Times, Times] | None = None
     for plane, line in _host_lines(profile):
         numbers = line.facts.get("step_num")
@@ -98,7 +98,7 @@ def _by_markers(profile: Profile) -> Steps | None:
 
 
 def _by_calls(profile: Profile) -> Steps | None:
-    """The function that takes most of the time in several calls: Keras 3 sets no markers."""
+    """Return the function that takes most of the time in several calls: Keras 3 sets no markers."""
     best: tuple[bool, float, str, Times] | None = None
     for plane, line in _host_lines(profile):
         if line.name.startswith("tf_data"):
@@ -121,7 +121,7 @@ def _by_calls(profile: Profile) -> Steps | None:
 
 
 def _functions(plane: Plane, line: Line) -> dict[str, list[int]]:
-    """Events that are calls of each function.
+    """Return events that are calls of each function.
 
     Keras names the functions of training and of validation alike: few versions are different
     functions, many are one that is traced again and again.
@@ -178,7 +178,7 @@ def _by_pattern(sequence: Sequence) -> Steps | None:
 
 
 def _likeness(index: NDArray[np.int64], anchor: int) -> tuple[float, float]:
-    """How alike the stretches between two starts of ``anchor`` are.
+    """Return how alike the stretches between two starts of ``anchor`` are.
 
     Returns:
         The share of operations that each stretch has like the others, and the share of those that
@@ -206,7 +206,7 @@ def _likeness(index: NDArray[np.int64], anchor: int) -> tuple[float, float]:
 
 
 def _retraced(profile: Profile) -> dict[str, int]:
-    """Functions with more traced versions than training, validation and prediction explain."""
+    """Find functions with more traces than training, validation and prediction explain."""
     versions: dict[str, set[str]] = {}
     for plane, line in _host_lines(profile):
         for at in np.unique(line.name_index):

@@ -30,7 +30,7 @@ class Sign:
 
 @cache
 def signs(table: str, column: str) -> tuple[Sign, ...]:
-    """Rows of ``profile_TABLE.csv`` in their order; ``column`` holds the meaning."""
+    """Return rows of ``profile_TABLE.csv`` in their order; ``column`` holds the meaning."""
     with (DATA / f"profile_{table}.csv").open(encoding="utf-8", newline="") as lines:
         return tuple(
             Sign(pattern=re.compile(row["pattern"]), meaning=row[column], example=row["example"])
@@ -40,20 +40,20 @@ def signs(table: str, column: str) -> tuple[Sign, ...]:
 
 @cache
 def limit(name: str) -> float:
-    """A number of ``profile_limits.csv``."""
+    """Return a number of ``profile_limits.csv``."""
     with (DATA / "profile_limits.csv").open(encoding="utf-8", newline="") as lines:
         return next(float(row["value"]) for row in csv.DictReader(lines) if row["name"] == name)
 
 
 @cache
 def host_kind(name: str) -> str:
-    """What the host does in an event, as in ``profile_host.csv``; empty: not known."""
+    """Return what the host does in an event, as in ``profile_host.csv``; empty: not known."""
     return next((sign.meaning for sign in signs("host", "kind") if sign.pattern.search(name)), "")
 
 
 @cache
 def called(name: str) -> str:
-    """The function whose call an event is; empty: it is no call of one."""
+    """Return the function whose call an event is; empty: it is no call of one."""
     for sign in signs("calls", "source"):
         if match := sign.pattern.match(name):
             return match["name"]

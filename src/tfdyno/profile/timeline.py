@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MOST_POINTS = 600
-"""Of more steps several that follow each other are told by their mean."""
+"""The most points: of more steps several that follow each other are told by their mean."""
 MOST_STALLS = 40
 
 
 def timeline(
     whole_s: Sequence[float], counts: Sequence[int], stalls: Sequence[StallFacts] = ()
 ) -> TimelineFacts:
-    """Few enough points to be drawn and read.
+    """Thin to points few enough to be drawn and read.
 
     Args:
         whole_s: Seconds per step.
@@ -41,7 +41,7 @@ def timeline(
 
 
 def longest(steps: Sequence[StallFacts]) -> tuple[StallFacts, ...]:
-    """The longest of all steps, in their order."""
+    """Return the longest of all steps, in their order."""
     if not steps:
         return ()
     least_s = LONG_RATIO * median([one.whole_s for one in steps])

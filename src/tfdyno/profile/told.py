@@ -24,7 +24,7 @@ _XLA = frozenset({"XlaLaunch", "_XlaRun", "XlaCompileAndRun"})
 
 
 def precision_told(events: Events) -> str:
-    """The policy that the names of most matrix products and convolutions tell; else float32."""
+    """Return the policy that most matrix products' and convolutions' names tell; else float32."""
     seconds: dict[str, float] = {}
     own = np.bincount(events.known_index, weights=events.own_s, minlength=len(events.known))
     for one, each_s in zip(events.known, own.tolist(), strict=True):
@@ -47,7 +47,7 @@ def capability_told(profile: Profile) -> str:
 def execution_of(
     profile: Profile, events: Events, steps: Steps
 ) -> Literal["xla", "graph", "eager"]:
-    """How steps ran: compiled where most of the time is XLA's, eager where Python calls each."""
+    """Tell how steps ran: compiled where most time is XLA's, eager where Python calls each."""
     compute = events.is_compute
     total = float(events.own_s[compute].sum())
     is_xla = [one.is_compiled or one.operation.type in _XLA for one in events.known]
@@ -65,7 +65,7 @@ def execution_of(
 
 
 def host_only(profile: Profile, events: Events, edges_s: Times) -> tuple[str, ...]:
-    """Operations that the CPU ran while the GPU rested, with their share of the steps.
+    """Return operations that the CPU ran while the GPU rested, with their share of the steps.
 
     Args:
         profile: All planes.
@@ -100,7 +100,7 @@ def host_only(profile: Profile, events: Events, edges_s: Times) -> tuple[str, ..
 
 
 def lost(profile: Profile) -> tuple[str, ...]:
-    """What the profiler said that it could not record, and what is not in the file."""
+    """Return what the profiler said that it could not record, and what is not in the file."""
     notes = [f"The profiler said: {note.strip()[:200]}" for note in profile.notes]
     named = {plane.name for plane in profile.planes}
     if any(name.startswith("/device:GPU") for name in named):
@@ -114,7 +114,7 @@ def lost(profile: Profile) -> tuple[str, ...]:
 
 
 def _starts_kernels(profile: Profile, host: Events) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Operations in whose time anything was started on the GPU: they only dispatch."""
+    """Return operations in whose time anything was started on the GPU: they only dispatch."""
     times = np.sort(launch_times(profile))
     first = np.searchsorted(times, host.begin_s)
     return np.asarray(np.searchsorted(times, host.end_s, side="right") > first)
@@ -125,7 +125,7 @@ def _named(operation: Operation) -> str:
 
 
 def _eager(names: tuple[str, ...]) -> list[int]:
-    """Operations that Python starts one by one, less calls of functions."""
+    """Return operations that Python starts one by one, less calls of functions."""
     return [
         at
         for at, name in enumerate(names)

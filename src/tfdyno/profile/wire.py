@@ -46,11 +46,11 @@ class Fields:
     value: Integers
     """The number; for ``LENGTH`` where its bytes begin, for ``FIXED64`` its bits."""
     end: Integers
-    """For ``LENGTH``: where its bytes end."""
+    """Where the bytes of a ``LENGTH`` end."""
 
 
 def varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """One number and where the next field begins; raises ``WireError``."""
+    """Return one number and where the next field begins; raises ``WireError``."""
     result = shift = 0
     try:
         while True:
@@ -67,12 +67,12 @@ def varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def text(data: memoryview, begin: int, end: int) -> str:
-    """What bytes say; those that are no text are replaced."""
+    """Return what bytes say; those that are no text are replaced."""
     return bytes(data[begin:end]).decode("utf-8", "replace")
 
 
 def parts(data: memoryview, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Fields of one message: number, wire type, value (or where it begins), where it ends.
+    """Walk one message's fields: number, wire type, value (or where it begins), where it ends.
 
     Raises:
         WireError: The message is none, or longer than its place.
@@ -100,7 +100,7 @@ def parts(data: memoryview, begin: int, end: int) -> Iterator[tuple[int, int, in
 
 
 def repeated(data: memoryview, begin: int, end: int, number: int) -> tuple[Integers, Integers]:
-    """Where the messages of one repeated field begin and end; other fields are passed over."""
+    """Return where one repeated field's messages begin and end; other fields are passed over."""
     tag, short = number << 3 | LENGTH, 0x80
     begins: list[int] = []
     ends: list[int] = []
@@ -124,7 +124,7 @@ def repeated(data: memoryview, begin: int, end: int, number: int) -> tuple[Integ
 
 
 def rounds(data: Bytes, begins: Integers, ends: Integers) -> Iterator[Fields]:
-    """The first field of every message, then the second of those that have one, and so on.
+    """Give the first field of every message, then the second of those that have one, and so on.
 
     Args:
         data: All bytes.
@@ -162,7 +162,7 @@ def rounds(data: Bytes, begins: Integers, ends: Integers) -> Iterator[Fields]:
 
 
 def _varints(data: Bytes, at: Integers) -> tuple[Integers, Integers]:
-    """Many numbers at once; those beyond 63 bits wrap, as signed ones do."""
+    """Return many numbers at once; those beyond 63 bits wrap, as signed ones do."""
     at = at.copy()
     result = np.zeros(at.size, np.uint64)
     more = np.arange(at.size)

@@ -27,7 +27,7 @@ class Tolerance:
 
 
 def tolerance(settings: Iterable[str]) -> Tolerance:
-    """The widest of those of the settings that differ, by flat name.
+    """Return the widest of those of the settings that differ, by flat name.
 
     A setting without a row of its own has that of its group (``input.*``), or of all others.
     """
@@ -74,7 +74,7 @@ def agreement(
 
 
 def difference_ratio(one: Sequence[float], other: Sequence[float]) -> float:
-    """The largest difference of two losses of the same epoch, over the larger of them.
+    """Return the largest difference of two losses of the same epoch, over the larger of them.
 
     Infinite where there is none to compare, or one of them is no number.
     """

@@ -88,13 +88,13 @@ class Cause:
 
 
 def groups() -> tuple[str, ...]:
-    """Names of the groups, each a file of its own."""
+    """Return names of the groups, each a file of its own."""
     return tuple(sorted(path.stem for path in DATA.glob("*.toml")))
 
 
 @functools.cache
 def group(name: str) -> tuple[Cause, ...]:
-    """The causes of one group; only its own file is read, for reading all of them takes long.
+    """Read one group's causes; only its own file is read, for reading all of them takes long.
 
     Raises:
         ToolError: The shipped file is corrupt; names the file and the cause.
@@ -111,7 +111,7 @@ def _text(name: str) -> str:
 
 
 def read_group(name: str, text: str) -> tuple[Cause, ...]:
-    """The causes of the text of a file; raises ``ToolError`` for an unknown key or a bad rule."""
+    """Read a file's text as causes; raises ``ToolError`` for an unknown key or a bad rule."""
     try:
         tables: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -131,7 +131,7 @@ def read_group(name: str, text: str) -> tuple[Cause, ...]:
 
 
 def _cause(table: dict[str, Any], identifier: str) -> Cause:
-    """A table as a cause; by hand, for the codec alone takes a tenth of what a start may cost."""
+    """Read a table as a cause; by hand, for the codec takes a tenth of what a start may cost."""
     rest = dict(table)
     steps = [dict(one) for one in rest.pop("fix", ())]
     rules = [dict(one) for one in rest.pop("log", ())]
@@ -155,7 +155,7 @@ def _words(table: dict[str, str] | None) -> Words | None:
 
 @functools.cache
 def cause(identifier: str) -> Cause:
-    """The cause of an id such as ``drv.too_old``; only its own table is read.
+    """Return the cause of an id such as ``drv.too_old``; only its own table is read.
 
     A machine has a few findings of several groups, and to read whole files for them takes a tenth
     of what a light command may.
@@ -189,5 +189,5 @@ def _faults(one: Cause) -> Iterator[str]:
 
 
 def all_causes() -> tuple[Cause, ...]:
-    """Every cause of every group."""
+    """Return every cause of every group."""
     return tuple(one for name in groups() for one in group(name))

@@ -14,7 +14,7 @@ _BOUND = re.compile(r"(>=|<=|==|>|<)\s*([\d.]+)")
 
 
 def version_key(text: str) -> tuple[int, ...]:
-    """The numbers of a version without trailing zeros, so that 2.10 > 2.9 and 12.0 = 12."""
+    """Return the numbers of a version without trailing zeros, so that 2.10 > 2.9 and 12.0 = 12."""
     numbers = [int(number[:_DIGITS]) for number in re.findall(r"\d+", text)]
     while numbers and numbers[-1] == 0:
         numbers.pop()
@@ -22,7 +22,7 @@ def version_key(text: str) -> tuple[int, ...]:
 
 
 def holds(when: Mapping[str, str], values: Mapping[str, str]) -> bool:
-    """Whether all conditions are met.
+    """Return whether all conditions are met.
 
     Args:
         when: Value name to condition: ``windows``, ``linux|wsl`` (one of them), ``!conda`` (known

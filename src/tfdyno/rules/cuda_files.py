@@ -15,7 +15,7 @@ _DLL = r"(?P<library>[A-Za-z]+)64_(?P<version>\d+)"
 _SONAMES = ("library", "version", "first_cuda", "last_cuda", "source")
 _CAPABILITIES = ("capability", "first_cuda", "source")
 _OWN_VERSION = (10, 1)
-"""From this CUDA on the libraries have versions of their own; before it, that of CUDA."""
+"""The CUDA from which on the libraries have versions of their own; before it, that of CUDA."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,18 +26,18 @@ class Toolkits:
     last: Version
 
     def holds(self, cuda: str) -> bool:
-        """Whether that CUDA version is among them; one without a minor may be any of its major."""
+        """Return whether that CUDA is among them; one without a minor may be any of its major."""
         version = parse(cuda)
         length = min(len(version), 2)
         return self.first[:length] <= version[:length] <= self.last[:length]
 
     def overlap(self, other: Toolkits) -> Toolkits | None:
-        """The versions that both have; None where there are none."""
+        """Return the versions that both have; None where there are none."""
         first, last = max(self.first, other.first), min(self.last, other.last)
         return Toolkits(first=first, last=last) if first <= last else None
 
     def __str__(self) -> str:
-        """As a person writes it: ``11.0`` or ``11.0–11.8``; the open end of a major as ``12``."""
+        """Write as a person does: ``11.0`` or ``11.0–11.8``; the open end of a major as ``12``."""
         first, last = (".".join(map(str, one)) for one in (self.first, self.last))
         if first == last:
             return first
@@ -47,13 +47,13 @@ class Toolkits:
 
 
 def parse(version: str) -> Version:
-    """The numbers of a version: ``11.2.152`` is (11, 2, 152); empty where there is none."""
+    """Return the numbers of a version: ``11.2.152`` is (11, 2, 152); empty where there is none."""
     found = re.match(r"\d{1,9}(?:\.\d{1,9})*", version.strip())
     return tuple(int(number) for number in found[0].split(".")) if found else ()
 
 
 def toolkits_with(name: str) -> Toolkits | None:
-    """The CUDA versions that hold a file such as ``libcusolver.so.10`` or ``cudart64_101.dll``.
+    """List CUDA versions that hold a file such as ``libcusolver.so.10`` or ``cudart64_101.dll``.
 
     None for what is no CUDA library or carries no version.
 
@@ -81,7 +81,7 @@ def toolkits_with(name: str) -> Toolkits | None:
 
 
 def first_cuda(capability: str) -> Version:
-    """The first CUDA that makes code for a compute capability; empty where unknown.
+    """Return the first CUDA that makes code for a compute capability; empty where unknown.
 
     Raises:
         ToolError: The shipped table is corrupt.
@@ -90,7 +90,7 @@ def first_cuda(capability: str) -> Version:
 
 
 def _dll_version(library: str, digits: str) -> str:
-    """``101`` is 10.1 and ``90`` is 9.0; ``12`` of a newer library is a major version."""
+    """Read ``101`` as 10.1 and ``90`` as 9.0; ``12`` of a newer library is a major version."""
     if len(digits) == 3 or (library == "cudart" and digits in {"80", "90", "91", "92"}):
         return f"{digits[:-1]}.{digits[-1]}"
     return f"{digits[0]}.{digits[1]}" if digits in {"80", "90", "91", "92"} else digits

@@ -116,7 +116,7 @@ def _worded(
 
 
 def _unexplained(log: LogFacts, matches: Sequence[Match]) -> tuple[Evidence, ...]:
-    """The first errors that no match is of; a line that is taken for harmless is none."""
+    """Return the first errors that no match is of; a line that is taken for harmless is none."""
     from tfdyno.rules.log.matches import holding
 
     causes = {one.cause for one in matches}

@@ -23,7 +23,7 @@ _UNKNOWN = ("it cannot be converted", "write that part in another way, or export
 
 
 def refused() -> RefusedNames:
-    """What the table refuses by name: format, then kind (layer, operation, dtype), then names."""
+    """Return what the table refuses by name: format, then kind (layer, operation, dtype), names."""
     found: dict[str, dict[str, list[str]]] = {}
     for row in read_rows(TABLE, COLUMNS):
         if row["name"] != EVERY:
@@ -32,13 +32,13 @@ def refused() -> RefusedNames:
 
 
 def obstacles(facts: Iterable[ObstacleFact]) -> tuple[Obstacle, ...]:
-    """The facts with their reason and remedy; one that brings its own keeps them."""
+    """Return the facts with their reason and remedy; one that brings its own keeps them."""
     rows = read_rows(TABLE, COLUMNS)
     return tuple(dict.fromkeys(_worded(fact, rows) for fact in facts))
 
 
 def sentence(one: Obstacle) -> str:
-    """``layer 'words' (LookupTableFindV2): ONNX gets no entries of the table``."""
+    """Write ``layer 'words' (LookupTableFindV2): ONNX gets no entries of the table``."""
     where = f"layer '{one.layer}' ({one.operation})" if one.layer else one.operation
     return f"{where}: {one.why}"
 
@@ -57,7 +57,7 @@ def _worded(fact: ObstacleFact, rows: list[dict[str, str]]) -> Obstacle:
 
 
 def _row(fact: ObstacleFact, rows: list[dict[str, str]]) -> dict[str, str] | None:
-    """The first row that names it; one for every name comes last."""
+    """Return the first row that names it; one for every name comes last."""
     bases = _BASES.get(fact.format, (fact.format,))
     fitting = [row for base in bases for row in rows
                if row["format"] == base and row["kind"] == fact.kind

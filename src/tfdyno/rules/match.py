@@ -27,5 +27,5 @@ class Match:
     count: int = 1
 
     def recast(self, cause: str, verdict: Verdict, /, **values: str) -> Match:
-        """The same evidence as another cause, with more values."""
+        """Return the same evidence as another cause, with more values."""
         return replace(self, cause=cause, verdict=verdict, values={**self.values, **values})

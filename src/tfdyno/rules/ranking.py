@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tfdyno.rules.causes import Cause
 
 SYMPTOM_RANK = 90
-"""From this rank on a cause proves nothing alone, and whatever else was found goes before it."""
+"""The rank from which on a cause proves nothing alone, and whatever else was found goes before it.
+"""
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
@@ -73,7 +74,7 @@ def root_first(matches: Iterable[Match], causes: Mapping[str, Cause]) -> Ranking
 
 
 def names_cause(pattern: str, cause: str) -> bool:
-    """Whether an entry of ``explains`` means a cause: its id, or ``lib.*`` for a group."""
+    """Return whether an entry of ``explains`` means a cause: its id, or ``lib.*`` for a group."""
     return cause.startswith(pattern[:-1]) if pattern.endswith(".*") else cause == pattern
 
 
@@ -90,7 +91,7 @@ def _key(one: Match, cause: Cause) -> tuple[object, ...]:
 
 
 def _reach(real: list[Match], causes: Mapping[str, Cause]) -> dict[str, set[str]]:
-    """Which causes each cause explains, directly or through others."""
+    """Return which causes each cause explains, directly or through others."""
     reach = {
         one.cause: {other.cause for other in real if _explains(one, other, causes)} for one in real
     }
@@ -120,7 +121,7 @@ def _merge(matches: Iterable[Match]) -> list[Match]:
 
 
 def _both(first: Match, second: Match) -> Match:
-    """One match of two of the same cause; the more certain one comes first."""
+    """Return one match of two of the same cause; the more certain one comes first."""
     if ORDER.index(second.verdict) < ORDER.index(first.verdict):
         first, second = second, first
     evidence = dict.fromkeys(first.evidence + second.evidence)

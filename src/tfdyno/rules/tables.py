@@ -11,7 +11,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def read_rows(name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """The rows of ``rules/data/NAME``, which has just these columns.
+    """Return the rows of ``rules/data/NAME``, which has just these columns.
 
     Raises:
         ToolError: The file is missing, damaged, or has other columns.

@@ -25,12 +25,12 @@ class TensorflowUse:
 
     line: int
     name: str
-    """As written, with ``tf`` for TensorFlow: ``tf.nn.relu``."""
+    """The name as written, with ``tf`` for TensorFlow: ``tf.nn.relu``."""
     kind: Kind
 
 
 def tensorflow_uses(source: str) -> tuple[TensorflowUse, ...]:
-    """The places of a script that only TensorFlow runs; none where it does not parse.
+    """Return the places of a script that only TensorFlow runs; none where it does not parse.
 
     What is called outside of a layer's ``call`` is left alone: it may prepare data.
 
@@ -54,7 +54,7 @@ def tensorflow_uses(source: str) -> tuple[TensorflowUse, ...]:
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Names in the script with what they mean: ``("tf", "tf")``, ``("relu", "tf.nn.relu")``."""
+    """Map names in the script to what they mean: ``("tf", "tf")``, ``("relu", "tf.nn.relu")``."""
     if isinstance(node, ast.Import):
         for one in node.names:
             if one.name.partition(".")[0] == "tensorflow":
@@ -67,7 +67,7 @@ def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _path(node: ast.AST, names: dict[str, str]) -> str:
-    """The whole name of an attribute of TensorFlow: ``tf.nn.relu``; empty for anything else."""
+    """Return TensorFlow's whole name of an attribute: ``tf.nn.relu``; empty for anything else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -78,7 +78,7 @@ def _path(node: ast.AST, names: dict[str, str]) -> str:
 
 
 def _anywhere(node: ast.AST, names: dict[str, str]) -> TensorflowUse | None:
-    """A loop, a compiled function or a strategy of TensorFlow."""
+    """Return a loop, a compiled function or a strategy of TensorFlow."""
     if not isinstance(node, ast.Attribute | ast.Name):
         return None
     path = _path(node, names)
@@ -98,7 +98,7 @@ def _in_class(node: ast.ClassDef, names: dict[str, str]) -> Iterator[TensorflowU
 
 
 def _operations(tree: ast.AST, names: dict[str, str]) -> Iterator[TensorflowUse]:
-    """Calls of TensorFlow's operations."""
+    """Find calls of TensorFlow's operations."""
     for node in ast.walk(tree):
         path = _path(node.func, names) if isinstance(node, ast.Call) else ""
         parts = path.split(".")

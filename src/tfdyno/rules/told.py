@@ -36,7 +36,7 @@ _NO_NAME = {"", "present", "yes", "unknown", "none", "no", "gpu", "nvidia"}
 def machine_from_told(
     told: Mapping[str, object], capability_of: CapabilityOf | None = None
 ) -> MachineFacts:
-    """Facts from a few words such as ``{"tf": "2.12.1", "os": "Windows 11", "gpu": "RTX 4060"}``.
+    """Read words such as ``{"tf": "2.12.1", "os": "Windows 11", "gpu": "RTX 4060"}`` as facts.
 
     Args:
         told: Any of ``tf, python, cuda, cudnn, driver, gpu, os, cuda_visible_devices, gpu_count``,
@@ -121,7 +121,7 @@ class _First:
 
 
 def _joined(values: Mapping[str, str], name: str) -> str:
-    """A value by its name, or ``a.b`` where a line gives both numbers apart."""
+    """Return a value by its name, or ``a.b`` where a line gives both numbers apart."""
     if name in values:
         return values[name]
     return f"{values['a']}.{values['b']}" if "a" in values and "b" in values else ""
@@ -144,7 +144,7 @@ def _system(words: str, *, is_jetson: bool) -> System:
 
 
 def _is_wsl(words: str) -> bool | None:
-    """``Ubuntu 22.04`` may well be inside WSL; only another system rules it out."""
+    """Allow ``Ubuntu 22.04`` to be inside WSL; only another system rules it out."""
     if "wsl" in words.lower():
         return True
     return False if _system(words, is_jetson=False) in {"windows", "macos"} else None
@@ -168,7 +168,7 @@ def _container(words: str) -> str:
 def _gpus(
     words: str, count: str, capability_of: CapabilityOf | None
 ) -> tuple[GpuFacts, ...] | None:
-    """Cards of free words such as ``4x RTX 4090``, ``T4 x4``, ``none``; None: nothing is told."""
+    """Read cards of words such as ``4x RTX 4090``, ``T4 x4``, ``none``; None: nothing is told."""
     if words.lower() in {"none", "no"} or count == "0":
         return ()
     counted = _COUNT.search(words)
@@ -202,7 +202,7 @@ def _card(name: str, capability: str, capability_of: CapabilityOf | None) -> Gpu
 
 
 def _system_of(watched: Mapping[str, Any]) -> System:
-    """The system that the most lines speak for."""
+    """Return the system that the most lines speak for."""
     names: tuple[System, ...] = ("windows", "linux", "macos")
     if "colab" in watched or "kaggle" in watched:
         return "linux"
@@ -213,7 +213,7 @@ def _system_of(watched: Mapping[str, Any]) -> System:
 def _gpus_of(
     watched: Mapping[str, tuple[Line, ...]], capability_of: CapabilityOf | None
 ) -> tuple[GpuFacts, ...] | None:
-    """Different cards that the log names; how many of each it does not tell reliably."""
+    """Return different cards that the log names; how many of each it does not tell reliably."""
     cards: dict[str, str] = {}
     for line in watched.get("gpu", ()) + watched.get("gpu_table", ()):
         name = line.values.get("gpu", "")
@@ -227,7 +227,7 @@ def _gpus_of(
 
 
 def _libraries(watched: Mapping[str, Iterable[Line]]) -> tuple[LibraryFacts, ...]:
-    """Libraries that failed to load and that were opened, as the log says."""
+    """Return libraries that failed to load and that were opened, as the log says."""
     failed = {line.values["soname"]: line.text for line in watched.get("failed", ())}
     opened = {line.values["soname"] for line in watched.get("opened", ())} - failed.keys()
     return tuple(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def values(facts: MachineFacts, knowledge: Knowledge) -> dict[str, str]:
-    """Every known value by its name; what is unknown is left out.
+    """Return every known value by its name; what is unknown is left out.
 
     The names are those of the rules' reference page: ``system``, ``platform``, ``pip``,
     ``tensorflow``, ``needed_cuda`` and so on.
@@ -32,7 +32,7 @@ def values(facts: MachineFacts, knowledge: Knowledge) -> dict[str, str]:
 
 
 def minor(version: str) -> str:
-    """``2.21`` of ``2.21.0``; empty where there is no such number."""
+    """Return ``2.21`` of ``2.21.0``; empty where there is no such number."""
     numbers = re.match(r"\d+\.\d+", version)
     return numbers[0] if numbers else ""
 
@@ -97,13 +97,13 @@ def _of_release(release: Release, platform: str) -> dict[str, str]:
 
 
 def _of_card(capability: str, needed_cuda: str) -> dict[str, str]:
-    """Whether the card came out after the CUDA of the release, which then compiles from PTX."""
+    """Return whether the card is newer than the release's CUDA, which then compiles from PTX."""
     first = first_cuda(capability) if capability and needed_cuda else ()
     return {"card_newer_than_cuda": "yes"} if first > parse(needed_cuda) else {}
 
 
 def _of_support(facts: MachineFacts, knowledge: Knowledge) -> dict[str, str]:
-    """Of the card that fares worst."""
+    """Return that of the card that fares worst."""
     order = ("cannot", "jit", "unknown", "native")
     worst = sorted(knowledge.support, key=lambda one: order.index(one.verdict))
     if not worst:

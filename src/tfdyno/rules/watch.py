@@ -18,7 +18,7 @@ class Watch:
     """A line worth keeping, with the values that its expression names."""
 
     name: str
-    """Under which ``LogFacts.watched`` holds the lines."""
+    """The name under which ``LogFacts.watched`` holds the lines."""
     needle: str
     """Lower-case text that the line holds."""
     match: str = ""
@@ -29,7 +29,7 @@ class Watch:
 
 @functools.cache
 def all_watches() -> tuple[Watch, ...]:
-    """Those of ``watches.csv``; raises ``ToolError`` where it is corrupt."""
+    """Return those of ``watches.csv``; raises ``ToolError`` where it is corrupt."""
     rows = read_rows("watches.csv", ("name", "needle", "match", "cap", "source"))
     return tuple(
         Watch(name=row["name"], needle=row["needle"], match=row["match"], cap=int(row["cap"]))

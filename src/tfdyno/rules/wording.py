@@ -61,7 +61,7 @@ def finding(
 def steps(
     fix: Sequence[Step], known: Mapping[str, str], language: Language = "en"
 ) -> Iterator[FixStep]:
-    """The steps that apply, of each choice the first; those with unknown names are left out."""
+    """Return the steps that apply, of each choice the first; none with unknown names."""
     chosen: set[str] = set()
     for step in fix:
         if step.choice in chosen or not holds(step.when, known):
@@ -76,7 +76,7 @@ def steps(
 
 
 def fill(text: str, known: Mapping[str, str]) -> str | None:
-    """The first variant whose names are all known, filled; None where there is none."""
+    """Return the first variant whose names are all known, filled; None where there is none."""
     for variant in text.split("||"):
         names = NAME.findall(variant)
         if all(known.get(name) for name in names):

@@ -16,7 +16,7 @@ NO_PORT = 1
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The address as Triton is told it."""
+    """Return the address as Triton is told it."""
     if address.startswith(SOCKET):
         return address, NO_PORT
     host, _, port = address.rpartition(":")
@@ -24,12 +24,12 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def socket_path(address: str) -> str:
-    """The socket's path; empty for a port."""
+    """Return the socket's path; empty for a port."""
     return address.removeprefix(SOCKET) if address.startswith(SOCKET) else ""
 
 
 def connection(address: str, *, timeout_s: float) -> http.client.HTTPConnection:
-    """What speaks HTTP there; it connects with its first request."""
+    """Return what speaks HTTP there; it connects with its first request."""
     if path := socket_path(address):
         return _OverSocket(path, timeout_s)
     host, port = host_and_port(address)

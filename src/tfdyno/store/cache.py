@@ -42,7 +42,7 @@ class Cache:
         return self.root / PROGRAMS
 
     def entries(self) -> list[Path]:
-        """Folders of all entries, whole or on their way."""
+        """Return folders of all entries, whole or on their way."""
         return [
             one for one in self.root.glob("*/*") if one.is_dir() and one.parent != self.programs
         ]
@@ -60,7 +60,7 @@ class Cache:
         fresh: bool = False,
         current: Callable[[Path], bool] = lambda folder: True,
     ) -> Path:
-        """The folder of ``key``, made by ``make`` if it is missing, damaged, outdated or ``fresh``.
+        """Return the folder of ``key``; ``make`` makes a missing, damaged, old or ``fresh`` one.
 
         Two processes that want the same key wait for each other; the second finds the result.
 
@@ -90,7 +90,7 @@ class Cache:
     def kept(
         self, kind: str, key: str, *, current: Callable[[Path], bool] = lambda folder: True
     ) -> Path | None:
-        """The folder of ``key`` as ``entry`` would find it; None where it would have to be made."""
+        """Return the folder of ``key`` as ``entry`` would; None: it would have to be made."""
         final = self.root / kind / key
         return final if _usable(final, current) else None
 
@@ -137,7 +137,7 @@ class Cache:
 
 
 def default_cache() -> Cache:
-    """The user's: ``$TFDYNO_CACHE``, else ``$XDG_CACHE_HOME/tfdyno``, else ``~/.cache/tfdyno``."""
+    """Return ``$TFDYNO_CACHE``, else ``$XDG_CACHE_HOME/tfdyno``, else ``~/.cache/tfdyno``."""
     chosen = os.environ.get("TFDYNO_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Cache(root=Path(chosen) if chosen else Path(base) / "tfdyno")

@@ -11,7 +11,8 @@ from tfdyno.core.choose.card_file import FORMAT, CardFile
 
 FOLDER = "cards"
 UNFINISHED = ".unfinished"
-"""Before the ending of what a sweep left that did not end as it should: no estimate uses it."""
+"""What stands before the ending of what a sweep left that did not end as it should: no estimate
+uses it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class CardFiles:
     folder: Path
 
     def path_of(self, card: CardFile, *, finished: bool = True) -> Path:
-        """Where the sweep of a card by a framework lies."""
+        """Return where the sweep of a card by a framework lies."""
         name = card.card.replace(":", "+").replace("/", "+")
         ending = "" if finished else UNFINISHED
         return self.folder / FOLDER / f"{name}.{card.framework}{ending}.json"
@@ -39,7 +40,7 @@ class CardFiles:
         return path
 
     def read(self) -> tuple[tuple[CardFile, ...], tuple[str, ...]]:
-        """All finished sweeps, and a sentence for every file that cannot be used."""
+        """Return all finished sweeps, and a sentence for every file that cannot be used."""
         found, problems = [], []
         for path in sorted((self.folder / FOLDER).glob("*.json")):
             if path.name.endswith(f"{UNFINISHED}.json"):

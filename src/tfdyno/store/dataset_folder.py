@@ -78,7 +78,7 @@ class DatasetFolder:
             )
 
     def read(self) -> Dataset:
-        """The manifest of a finished data set.
+        """Return the manifest of a finished data set.
 
         Raises:
             UsageError: There is none, it is damaged, or of another version of tfdyno.
@@ -99,7 +99,7 @@ class DatasetFolder:
         return found
 
     def begun(self) -> tuple[Begun, tuple[Written, ...]] | None:
-        """What was begun or finished here, with its finished shards; None: nothing.
+        """Return what was begun or finished here, with its finished shards; None: nothing.
 
         Raises:
             UsageError: The manifest or the first line of the journal is damaged.
@@ -136,7 +136,7 @@ class DatasetFolder:
     def sound(
         self, written: Sequence[Written], heard: Callable[[int], None]
     ) -> tuple[Written, ...]:
-        """Those finished shards that still are what they were.
+        """Return those finished shards that still are what they were.
 
         Args:
             written: What the journal or the manifest says.
@@ -188,7 +188,7 @@ class DatasetFolder:
         return path
 
     def finished(self) -> tuple[Written, ...]:
-        """Shards of the journal, by name."""
+        """Return the journal's shards by name."""
         found = self.begun()
         done = {one.shard.file: one for one in (found[1] if found else ())}
         return tuple(done[name] for name in sorted(done))
@@ -219,7 +219,7 @@ class DatasetFolder:
 
 
 def fault(folder: Path, shard: Shard) -> str:
-    """What is wrong with a shard; empty: its bytes are those that were written."""
+    """Return what is wrong with a shard; empty: its bytes are those that were written."""
     path = folder / shard.file
     try:
         size_bytes = path.stat().st_size
@@ -265,12 +265,12 @@ def _is_leftover(name: str) -> bool:
 
 
 def _is_temporary(name: str) -> bool:
-    """Whether it is a file of ours that a kill kept from its name."""
+    """Return whether it is a file of ours that a kill kept from its name."""
     return name.startswith(tuple(f".{one}." for one in (MANIFEST, READER, JOURNAL)))
 
 
 def _written(lines: Sequence[bytes], path: Path) -> Iterator[Written]:
-    """The lines of finished shards; the last one may be cut off by a kill."""
+    """Read the lines of finished shards; the last one may be cut off by a kill."""
     for line in filter(None, lines):
         try:
             yield from_json(line, Written, where=str(path))

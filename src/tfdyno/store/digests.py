@@ -28,7 +28,7 @@ class Known:
     size_bytes: int
     modified_ns: int
     changed_ns: int
-    """Of its entry, which no program can set back."""
+    """The time of change of its entry, which no program can set back."""
     inode: int
     sha256: str
 
@@ -48,7 +48,7 @@ class Digests:
     _saved_s: float = field(default_factory=time.monotonic, init=False)
 
     def of(self, path: Path) -> str:
-        """The sha256 of a file, from memory where nothing tells of a change.
+        """Return the sha256 of a file, from memory where nothing tells of a change.
 
         Raises:
             OSError: It cannot be read.

@@ -41,11 +41,11 @@ class ModelFiles:
     folder: Path
 
     def path(self, artefact: Artefact) -> Path:
-        """Where the artefact lies."""
+        """Return where the artefact lies."""
         return self._home(artefact.digest) / artefact.name
 
     def file(self, artefact: Artefact, one: StoredFile) -> Path:
-        """Where one of its files lies."""
+        """Return where one of its files lies."""
         return self.path(artefact) / one.path if one.path else self.path(artefact)
 
     def shared(self) -> FileLock:
@@ -79,7 +79,7 @@ class ModelFiles:
         return artefact
 
     def faults(self, artefact: Artefact) -> tuple[str, ...]:
-        """What is wrong with its files, each by its path; empty: they are what was added."""
+        """Return what is wrong with its files, each by its path; empty: they are what was added."""
         return tuple(
             f"{self.file(artefact, one)} {said}"
             for one in artefact.files
@@ -115,7 +115,7 @@ class ModelFiles:
         return sum(freed.values())
 
     def disk_bytes(self) -> int:
-        """Of all artefacts, equal files counted once."""
+        """Sum the bytes of all artefacts, equal files counted once."""
         sizes = {_inode(f): f.stat().st_size for f in _all_files(self._entries(ARTEFACTS))}
         return sum(sizes.values())
 
@@ -194,7 +194,7 @@ def copy_contents(source: Path, target: Path) -> None:
 def _copied(
     sources: Iterable[tuple[Path, str]], target: Path, kind: ArtefactKind, name: str
 ) -> Artefact:
-    """The artefact, copied and hashed in one go."""
+    """Return the artefact, copied and hashed in one go."""
     files = []
     for path, said in sources:
         place = target / said if said else target
@@ -206,7 +206,7 @@ def _copied(
 
 
 def _sources(source: Path, without: str) -> list[tuple[Path, str]]:
-    """Files with their paths in the artefact, in order; empty folders are left out."""
+    """Return files with their paths in the artefact, in order; empty folders are left out."""
     if source.is_file():
         return [(source, "")]
     found = sorted(one for one in source.rglob("*") if one != source / without)
@@ -255,7 +255,7 @@ def _link(copy: Path, home: Path, one: StoredFile) -> None:
 
 
 def _fault(path: Path, one: StoredFile) -> str:
-    """What is wrong with a file of the store; empty: nothing."""
+    """Return what is wrong with a file of the store; empty: nothing."""
     try:
         size_bytes = path.stat().st_size
         if size_bytes != one.size_bytes:
@@ -272,7 +272,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _all_files(folders: Iterable[Path]) -> list[Path]:
-    """Files of folders, and files among them."""
+    """Return files of folders, and files among them."""
     return [f for one in folders for f in (_files(one) if one.is_dir() else [one])]
 
 

@@ -58,7 +58,7 @@ def insert(database: sqlite3.Connection, name: str, record: VersionRecord, label
 
 
 def by_digest(database: sqlite3.Connection, name: str, digest: str) -> int:
-    """The newest version of a model with these files; 0: none."""
+    """Return the newest version of a model with these files; 0: none."""
     row = database.execute(
         "SELECT max(number) FROM version WHERE name = ? AND digest = ?", (name, digest)
     ).fetchone()
@@ -66,7 +66,7 @@ def by_digest(database: sqlite3.Connection, name: str, digest: str) -> int:
 
 
 def names(database: sqlite3.Connection) -> tuple[str, ...]:
-    """Of all models that have a version."""
+    """Name all models that have a version."""
     return tuple(row[0] for row in database.execute("SELECT DISTINCT name FROM version"))
 
 
@@ -77,7 +77,7 @@ def numbers(database: sqlite3.Connection, name: str) -> set[tuple[str, int]]:
 
 
 def history(database: sqlite3.Connection, name: str) -> tuple[Promotion, ...]:
-    """Promotions and roll-backs of a model, the oldest first."""
+    """Return promotions and roll-backs of a model, the oldest first."""
     rows = database.execute(
         "SELECT noun FROM promotion WHERE name = ? AND alias = ? ORDER BY number",
         (name, PRODUCTION),
@@ -86,7 +86,7 @@ def history(database: sqlite3.Connection, name: str) -> tuple[Promotion, ...]:
 
 
 def pile(database: sqlite3.Connection, name: str) -> tuple[int, ...]:
-    """Versions that were promoted and are still there, the one in use last."""
+    """Return versions that were promoted and are still there, the one in use last."""
     there = {number for _, number in numbers(database, name)}
     found = [one for one in in_use(history(database, name)) if one in there]
     return tuple(one for one, _ in itertools.groupby(found))

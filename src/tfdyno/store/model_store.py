@@ -81,11 +81,11 @@ class ModelStore:
         return self.version(name, version), not found
 
     def names(self) -> tuple[str, ...]:
-        """Of all models that have a version, by the alphabet."""
+        """Name all models that have a version, by the alphabet."""
         return tuple(dict.fromkeys(one.name for one in self.versions()))
 
     def versions(self, name: str = "") -> tuple[ModelVersion, ...]:
-        """Of one model, the oldest first; of all for an empty name.
+        """List the versions of one model, the oldest first; of all for an empty name.
 
         Raises:
             UsageError: There is no such model.
@@ -98,11 +98,11 @@ class ModelStore:
             return self._known(database, name)
 
     def version(self, name: str, version: int) -> ModelVersion:
-        """One version; its files are not looked at. Raises ``UsageError`` as ``find`` does."""
+        """Return one version, files not looked at. Raises ``UsageError`` as ``find`` does."""
         return _numbered(self.versions(name), name, version)
 
     def find(self, name: str, version: int | None = None) -> ModelVersion:
-        """A version whose files are what was added; without a number the promoted, else the newest.
+        """Find a version with unchanged files; without a number the promoted, else the newest.
 
         Raises:
             UsageError: There is no such model or version; names what is near.
@@ -121,22 +121,22 @@ class ModelStore:
         return found
 
     def faults(self, version: ModelVersion) -> tuple[str, ...]:
-        """What is wrong with its files; empty: nothing."""
+        """Return what is wrong with its files; empty: nothing."""
         return self._artefacts.faults(version.artefact)
 
     def promoted(self, name: str) -> int | None:
-        """The version in use; None: none was promoted. Raises ``UsageError``: no such model."""
+        """Return the version in use; None: none. Raises ``UsageError``: no such model."""
         return next((one.version for one in self.versions(name) if one.promoted), None)
 
     def before(self, name: str) -> int | None:
-        """The version that a roll-back goes to; None: there is none."""
+        """Return the version that a roll-back goes to; None: there is none."""
         if not self._file.path.exists():
             return None
         with self._file.reading() as database:
             return next(iter(model_rows.pile(database, name)[-2:-1]), None)
 
     def history(self, name: str) -> tuple[Promotion, ...]:
-        """Promotions and roll-backs of a model, the oldest first."""
+        """Return promotions and roll-backs of a model, the oldest first."""
         if not self._file.path.exists():
             return ()
         with self._file.reading() as database:
@@ -229,7 +229,7 @@ class ModelStore:
         return self._removed(doomed, dry=dry)
 
     def disk_bytes(self) -> int:
-        """Of all artefacts, equal files counted once."""
+        """Sum the bytes of all artefacts, equal files counted once."""
         return self._artefacts.disk_bytes()
 
     def _removed(
@@ -251,7 +251,7 @@ class ModelStore:
         return Collected(versions=doomed, freed_bytes=freed_bytes)
 
     def _known(self, database: sqlite3.Connection, name: str) -> tuple[ModelVersion, ...]:
-        """As ``_versions``; raises ``UsageError`` for the name of no model."""
+        """Do as ``_versions``; raises ``UsageError`` for the name of no model."""
         found = self._versions(database, name)
         if name and not found:
             raise self._unknown(name, model_rows.names(database))
@@ -292,7 +292,7 @@ class ModelStore:
 
 
 def _numbered(every: Sequence[ModelVersion], name: str, version: int) -> ModelVersion:
-    """The version of that number; raises ``UsageError`` with those that there are."""
+    """Return the version of that number; raises ``UsageError`` with those that there are."""
     for one in every:
         if one.version == version:
             return one

@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS step (
 CREATE TABLE IF NOT EXISTS document (stamp TEXT PRIMARY KEY, packed BLOB NOT NULL);
 """
 MOST_BYTES = 16 * 2**20
-"""Of a document that is kept here as well; a larger one lies in its output alone."""
+"""The most bytes of a document that is kept here as well; a larger one lies in its output alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,18 +57,18 @@ class ProjectHistory:
         return SqliteFile(path=self.path, what="runs", schema=_SCHEMA, version=SCHEMA_VERSION)
 
     def output(self, step: StepRun) -> Path:
-        """The folder of what a step made; another making may be in it by now."""
+        """Return the folder of what a step made; another making may be in it by now."""
         return self.folder / step.output
 
     def made(self, step: StepRun) -> Made | None:
-        """What stands where a step put its output says of itself; None: nothing that is whole."""
+        """Return what a step's output says of itself; None: nothing that is whole."""
         try:
             return from_json((self.output(step) / MADE).read_bytes(), Made, where=MADE)
         except (OSError, UsageError, ValueError):
             return None
 
     def document(self, step: StepRun) -> bytes | None:
-        """What a step printed in the making that its run took; None: it is not kept here."""
+        """Return what a step printed in the making that its run took; None: it is not kept here."""
         if not step.stamp or not self.path.exists():
             return None
         with self._file.reading() as database:
@@ -119,7 +119,7 @@ class ProjectHistory:
                 database.execute("INSERT INTO document VALUES (?, ?)", (step.stamp, packed))
 
     def runs(self) -> tuple[ProjectRun, ...]:
-        """All, newest first; empty where the folder holds no history.
+        """Return all, newest first; empty where the folder holds no history.
 
         Raises:
             UsageError: One cannot be read; the sentence names it.
@@ -132,18 +132,18 @@ class ProjectHistory:
         return tuple(run for run in found.values() if isinstance(run, ProjectRun))
 
     def forgetting(self, name: str) -> str:
-        """The command that forgets a run."""
+        """Return the command that forgets a run."""
         return f"tfdyno runs rm {name} --project {shlex.quote(str(self.folder))}"
 
     def readable(self) -> dict[str, ProjectRun | UsageError]:
-        """All by id, newest first; in place of one that is damaged, what is wrong with it."""
+        """Return all by id, newest first; in place of a damaged one, what is wrong with it."""
         if not self.path.exists():
             return {}
         with self._file.reading() as database:
             return self._rows(database)
 
     def run(self, prefix: str = "") -> ProjectRun:
-        """The one whose id begins so; the newest of all for an empty prefix.
+        """Return the one whose id begins so; the newest of all for an empty prefix.
 
         Raises:
             UsageError: There is none, or more than one.

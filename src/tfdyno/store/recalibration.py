@@ -33,7 +33,7 @@ class Anchors:
         return self.folder / FILE
 
     def read(self) -> tuple[Anchor, ...]:
-        """All anchors, oldest first.
+        """Return all anchors, oldest first.
 
         Raises:
             UsageError: The file cannot be read, is damaged or is of another version.

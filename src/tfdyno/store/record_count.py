@@ -18,7 +18,7 @@ _FOOTER_BYTES = 4
 
 
 def record_count(path: Path, compression: str) -> int:
-    """How many whole records a file holds.
+    """Return how many whole records a file holds.
 
     Args:
         path: Of the file.

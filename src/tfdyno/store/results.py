@@ -83,7 +83,7 @@ class Results:
             database.executemany("UPDATE measurement SET finished = 1 WHERE id = ?", marks)
 
     def measurements(self) -> tuple[Measurement, ...]:
-        """All that have a run, newest first; empty where the folder holds no results."""
+        """Return all that have a run, newest first; empty where the folder holds no results."""
         if not self.path.exists():
             return ()
         with self._file.reading() as database:
@@ -92,7 +92,7 @@ class Results:
         return tuple(one for one in found if one.runs)
 
     def measurement(self, prefix: str = "") -> Measurement:
-        """The one whose id begins so; the newest of all for an empty prefix.
+        """Return the one whose id begins so; the newest of all for an empty prefix.
 
         Raises:
             UsageError: There is none, or more than one.
@@ -103,14 +103,14 @@ class Results:
             return self._whole(database, *self._one(database, prefix))
 
     def unfinished(self, key: str) -> tuple[Measurement, ...]:
-        """The measurements of the newest session with this key that did not come to its end.
+        """Return the measurements of the newest session with this key that did not come to its end.
 
         Both sides of an A/B, in the order in which they were started; empty where there are none.
         """
         return self._newest_session(key, finished=0)
 
     def holds_unfinished(self) -> bool:
-        """Whether anything here did not come to its end, whatever was asked."""
+        """Return whether anything here did not come to its end, whatever was asked."""
         if not self.path.exists():
             return False
         with self._file.reading() as database:
@@ -118,7 +118,7 @@ class Results:
             return bool(database.execute(query).fetchone()[0])
 
     def finished(self, key: str) -> tuple[Measurement, ...]:
-        """The same of the newest session with this key that came to its end."""
+        """Return the same of the newest session with this key that came to its end."""
         return self._newest_session(key, finished=1)
 
     def _newest_session(self, key: str, *, finished: int) -> tuple[Measurement, ...]:
@@ -133,7 +133,7 @@ class Results:
         return tuple(one for one in found if one.session == found[-1].session)
 
     def _one(self, database: sqlite3.Connection, prefix: str) -> tuple[str, str]:
-        """Head and id of the one that is meant."""
+        """Return head and id of the one that is meant."""
         literal = "".join(f"\\{mark}" if mark in "%_\\" else mark for mark in prefix)
         found = database.execute(
             "SELECT noun, id FROM measurement WHERE id LIKE ? ESCAPE '\\' "

@@ -35,7 +35,7 @@ HEAD = (
 
 
 def unused(folder: Path) -> Path:
-    """The folder, with a number behind its name where there is one already."""
+    """Return the folder, with a number behind its name where there is one already."""
     found, number = folder, 1
     while found.exists():
         number += 1
@@ -56,14 +56,14 @@ class RunRecord:
     data: str = ""
     """``file.py:function`` of data that the workload does not bring."""
     source_sha256: str = ""
-    """Of the workload's own file, at the first start."""
+    """The digest of the workload's own file, at the first start."""
     settings: RunSettings = field(default_factory=RunSettings)
     jax: JaxPlan | None = None
     """Where it trains on Keras' JAX backend; None: on TensorFlow's."""
     seed: int = 0
     started_at: str = ""
     ended_at: str = ""
-    """Of the last session; empty while it runs."""
+    """The end of the last session; empty while it runs."""
     sittings: int = 1
     tfdyno: str = ""
     error: str = ""
@@ -73,7 +73,7 @@ class RunRecord:
     """The fields of the last session's ``TrainOutcome``; a loss that is no number is null."""
     environment: Environment | None = None
     telemetry: Telemetry | None = None
-    """Of the last session, in few enough points to be read."""
+    """The telemetry of the last session, in few enough points to be read."""
 
 
 class RunFolder:
@@ -89,7 +89,7 @@ class RunFolder:
         return (self.path / RUN_FILE).exists()
 
     def read(self) -> tuple[RunRecord, Recipe]:
-        """The record and the recipe of the run here.
+        """Return the record and the recipe of the run here.
 
         Raises:
             UsageError: There is none, or a file is damaged.
@@ -135,7 +135,7 @@ class RunFolder:
         write_atomic(self.path / RETREATS_FILE, to_json(retreats))
 
     def take_retreats(self) -> tuple[Retreat, ...]:
-        """What was left so, once."""
+        """Return what was left so, once."""
         file = self.path / RETREATS_FILE
         try:
             found = from_json(file.read_bytes(), tuple[Retreat, ...], where=str(file))

@@ -29,11 +29,11 @@ class SqliteFile:
     schema: str
     """Statements that make its tables, with semicolons between them."""
     version: int
-    """Of the schema; at least 1."""
+    """The version of the schema; at least 1."""
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, kept where the block ends without an error.
+        """Make one transaction, kept where the block ends without an error.
 
         Raises:
             UsageError: The folder is a file, cannot be written, or holds another program's file.
@@ -59,7 +59,7 @@ class SqliteFile:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that shows one state; also of a folder that may not be written."""
+        """Connect to one state; also of a folder that may not be written."""
         with self._told(), contextlib.closing(_readable(self.path)) as database:
             database.execute("BEGIN")
             if self._check_version(database) == self.version:
@@ -77,7 +77,7 @@ class SqliteFile:
         database.execute(f"PRAGMA user_version = {self.version}")
 
     def _check_version(self, database: sqlite3.Connection) -> int:
-        """The schema's version, 0 for an empty file; refuses another program's."""
+        """Return the schema's version, 0 for an empty file; refuses another program's."""
         version = int(database.execute("PRAGMA user_version").fetchone()[0])
         tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if version > self.version:
@@ -101,7 +101,7 @@ class SqliteFile:
         return UsageError(what, why=why, remedy="name another folder")
 
     def _sentence(self, error: sqlite3.Error) -> TfdynoError:
-        """What happened to the file, in words of the user's."""
+        """Return what happened to the file, in words of the user's."""
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         unwritten = f"{self.what} cannot be written to {self.path}"
         if code == sqlite3.SQLITE_FULL:
@@ -129,7 +129,7 @@ def _opened(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _share(database: sqlite3.Connection) -> None:
-    """Write-ahead log; SQLite does not itself wait for others while it changes to that."""
+    """Set the write-ahead log; SQLite does not itself wait for others while it changes to that."""
     deadline_s = time.monotonic() + PATIENCE_S
     while database.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:

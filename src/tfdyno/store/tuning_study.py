@@ -39,7 +39,7 @@ def check_optuna() -> None:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether the folder holds a study of which a question is known; nothing is written.
+    """Return whether the folder holds a study of which a question is known; nothing is written.
 
     A command that failed before its first trial leaves a file, but no study.
     """
@@ -118,7 +118,7 @@ class TuningStudy:
             self._study.set_user_attr(_QUESTION, question)
 
     def trials(self) -> tuple[Trial, ...]:
-        """All that ended, by number."""
+        """Return all that ended, by number."""
         found = []
         with self._used():
             kept_ones = self._study.get_trials(deepcopy=False)
@@ -151,7 +151,7 @@ class TuningStudy:
         return tuple(again)
 
     def ask(self, space: SearchSpace) -> tuple[int, dict[str, Value]]:
-        """The next trial: its number, and its place in the space."""
+        """Return the next trial: its number, and its place in the space."""
         kinds = self._optuna.distributions
         choices = {
             name: kinds.CategoricalDistribution(values) for name, values in space.choices.items()
@@ -226,13 +226,13 @@ class TuningStudy:
 
 
 def _why(error: BaseException) -> str:
-    """The first line of what the database itself says."""
+    """Return the first line of what the database itself says."""
     cause = getattr(error.__cause__, "orig", None) or getattr(error, "orig", None) or error
     return str(cause).strip().splitlines()[0]
 
 
 def _locked(error: BaseException) -> ToolError | None:
-    """The sentence for a file that another process holds; None: that is not it."""
+    """Return the sentence for a file that another process holds; None: that is not it."""
     if "locked" not in _why(error):
         return None
     return ToolError(

@@ -25,7 +25,7 @@ ROWS = 10
 
 
 def estimates_html(estimates: Sequence[Estimate], trace: Trace, names: Mapping[str, str]) -> str:
-    """The answer for the first card as a heading, then a table of all."""
+    """Return the answer for the first card as a heading, then a table of all."""
     heads = ("GPU", "replicas", "step ms", "9 in 10", "samples/s", "GiB", "of", "max batch", "fits")
     rows = [
         (
@@ -46,7 +46,7 @@ def estimates_html(estimates: Sequence[Estimate], trace: Trace, names: Mapping[s
 
 
 def advice_html(advice: Advice) -> str:
-    """The answer as a heading, the picks with their reasons, and the first rows of the ranking."""
+    """Write the answer as a heading, the picks with their reasons, and the ranking's first rows."""
     best = advice.pick("balanced")
     told = f"<p>{escape(range_line(best.candidate))}</p>" if best else ""
     picks = "".join(
@@ -73,7 +73,7 @@ def advice_html(advice: Advice) -> str:
 
 
 def diagnosis_html(told: DiagnoseTold) -> str:
-    """The answer as a heading, the step, what to change, and a table of all findings."""
+    """Return the answer as a heading, the step, what to change, and a table of all findings."""
     primary, step_s = told.proven.diagnosis.primary, told.proven.diagnosis.step_s
     step = escape(step_line(step_s, told.facts, told.samples_per_s))
     steps = [" ".join(filter(None, (one.text, one.command))) for one in primary.fix]

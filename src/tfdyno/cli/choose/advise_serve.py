@@ -28,7 +28,7 @@ _OF_TRAINING = ("steps", "epochs", "samples", "deadline_h", "feed", "max_nodes",
 
 
 def is_service(options: Options) -> bool:
-    """Whether a service is to be sized; raises ``UsageError`` where the options contradict."""
+    """Return whether a service is to be sized; raises ``UsageError`` on contradicting options."""
     asked, more = given(options, *_ASKED), given(options, *_MORE)
     if not asked and not more:
         return False

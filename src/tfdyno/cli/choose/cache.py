@@ -19,7 +19,7 @@ _UNITS_S = {"h": HOUR_S, "d": DAY_S, "w": 7 * DAY_S}
 
 
 def _age_s(value: object) -> float:
-    """A time as ``12h``, ``30d``, ``4w``, in seconds; raises ``UsageError``."""
+    """Read a time as ``12h``, ``30d``, ``4w``, in seconds; raises ``UsageError``."""
     if isinstance(value, float):
         return value
     text = str(value).strip()

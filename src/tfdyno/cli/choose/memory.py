@@ -116,7 +116,7 @@ def _asked(options: _Options) -> Asked:
 
 
 def _optimizers(text: str | None) -> tuple[str, ...] | None:
-    """Names in their order, each once; none at all for ``none``."""
+    """Return names in their order, each once; none at all for ``none``."""
     from tfdyno.core.choose.memory_plan import OPTIMIZERS
 
     if text is None:
@@ -149,7 +149,7 @@ def _check_files(options: _Options, asked: Asked) -> None:
 
 
 def _recipe(found: MemoryAnswer) -> str:
-    """The settings of the plan."""
+    """Write the settings of the plan."""
     from tfdyno.core.recipe.recipe_file import to_toml
     from tfdyno.words.memory.plan import plan_headline
 

@@ -112,7 +112,7 @@ def refresh(options: _Refreshed) -> Answer:
 
 
 def _written(done: Refresh) -> str:
-    """Where the rows went; nothing is claimed of a file that did not change."""
+    """Say where the rows went; nothing is claimed of a file that did not change."""
     new, out = done.added + done.changed, len(done.quarantined) + len(done.malformed)
     told = [f"Wrote {plural(new, 'price')} to {done.offers_file}." if new
             else "No price was new: nothing was added."]  # fmt: skip

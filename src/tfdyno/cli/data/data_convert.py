@@ -38,7 +38,7 @@ def _image_size(value: object) -> tuple[int, int]:
 
 
 def _bytes(value: object) -> int:
-    """An amount of bytes: ``100MiB``; raises ``UsageError``."""
+    """Read an amount of bytes: ``100MiB``; raises ``UsageError``."""
     from tfdyno.core.base.units import parse_bytes
 
     found = parse_bytes(str(value))
@@ -48,7 +48,7 @@ def _bytes(value: object) -> int:
 
 
 def _seed(value: object) -> str:
-    """A whole number of at least 0, or ``none``; raises ``UsageError``."""
+    """Read a whole number of at least 0, or ``none``; raises ``UsageError``."""
     text = str(value).strip().lower()
     if text == NO_SEED:
         return text
@@ -60,7 +60,7 @@ def _seed(value: object) -> str:
 
 
 def _delimiter(value: object) -> str:
-    r"""One character; ``\t`` and ``tab`` mean a tab; raises ``UsageError``."""
+    r"""Read one character; ``\t`` and ``tab`` mean a tab; raises ``UsageError``."""
     text = {"\\t": "\t", "tab": "\t"}.get(str(value), str(value))
     if len(text) != 1 or not text.isascii() or text in '"\r\n':
         raise UsageError(f"--delimiter '{value}' is not possible", remedy="give one sign, or tab")

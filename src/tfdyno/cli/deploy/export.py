@@ -24,7 +24,7 @@ FAILED = 1
 
 
 def _formats(value: object) -> tuple[Format, ...]:
-    """Names of formats, separated by commas; raises ``UsageError`` with the nearest."""
+    """Read names of formats, separated by commas; raises ``UsageError`` with the nearest."""
     names = [part.strip() for part in str(value).split(",") if part.strip()]
     if not names:
         raise UsageError("--to is empty", remedy=f"name one of {', '.join(FORMATS)}")
@@ -33,7 +33,7 @@ def _formats(value: object) -> tuple[Format, ...]:
 
 
 def _amount(value: object, what: str = "difference") -> float:
-    """A number of at least 0: ``0.01``, or ``1%``; raises ``UsageError``."""
+    """Read a number of at least 0: ``0.01``, or ``1%``; raises ``UsageError``."""
     text = str(value).strip()
     found = settings.number(text.removesuffix("%"), what)
     if found < 0:
@@ -42,7 +42,7 @@ def _amount(value: object, what: str = "difference") -> float:
 
 
 def _share(value: object) -> float:
-    """The same below 1: a share of all rows, for which ``1`` may be meant as one point of 100."""
+    """Read the same below 1: a share of all rows; ``1`` may be meant as one point of 100."""
     what = "accuracy drop"
     found = _amount(value, what)
     if found < 1:

@@ -164,7 +164,7 @@ def offer_setup(needed: NeededSetup | None, told: Told, *, yes: bool) -> None:
 
 
 def _agreed(needed: NeededSetup) -> bool:
-    """Whether the person says yes; on stderr, since what is printed is for programs."""
+    """Return whether the person says yes; on stderr, since what is printed is for programs."""
     more = " and TensorFlow's CUDA libraries, for this machine's GPU" if needed.gpu else ""
     size = f"{needed.size_bytes / 1e9:.1f} GB"
     click.echo(
@@ -215,14 +215,14 @@ def _name(text: str) -> str:
 
 
 def _delay_ms(text: str) -> float:
-    """Milliseconds, 0 included; raises ``UsageError``."""
+    """Return milliseconds, 0 included; raises ``UsageError``."""
     from tfdyno.core.base.settings import positive
 
     return 0.0 if text in ("0", "0.0") else positive(text, "--max-delay-ms")
 
 
 def _token(typed: str | None, file: Path | None) -> str:
-    """The token of the option, of the file or of the environment; raises ``UsageError``."""
+    """Return the token of the option, of the file or of the environment; raises ``UsageError``."""
     if typed and file:
         raise UsageError("--token and --token-file contradict", remedy="give one of them")
     if typed or not file:
@@ -237,7 +237,7 @@ def _token(typed: str | None, file: Path | None) -> str:
 
 
 def _tell(ready: Ready, told: Told) -> None:
-    """The line that says that it answers, at once; why it batches as it does goes to stderr."""
+    """Print at once the line that it answers; why it batches as it does goes to stderr."""
     line = Answer(document=lambda: ready, indent=0, text=lambda **_: f"ready {ready.url}")
     tell(line, as_json=told.as_json)
     if told.quiet:

@@ -124,7 +124,7 @@ def render(model: str | None, name: str, options: Render, own: dict[str, Any], t
 
 
 def _typed() -> set[str]:
-    """Names of the options that were given, not left at what is usual."""
+    """Return names of the options that were given, not left at what is usual."""
     from click.core import ParameterSource
 
     context = click.get_current_context()

@@ -181,7 +181,7 @@ def _question(options: _Options) -> BenchRequest:
 
 
 def _recipe(options: _Options) -> Recipe:
-    """The file's settings, those of ``--set`` over them, and the options with names of their own.
+    """Merge the file's settings, those of ``--set`` over them, and options with names of their own.
 
     Raises:
         UsageError: A setting is not possible, or given twice in different ways.
@@ -218,7 +218,7 @@ def _protocol(options: _Options, data: DataMode) -> Protocol:
 
 
 def _target(text: str) -> tuple[str, float]:
-    """``accuracy=0.9``: the metric and its value; raises ``UsageError``."""
+    """Read ``accuracy=0.9``: the metric and its value; raises ``UsageError``."""
     metric, equals, value = text.partition("=")
     if not equals or not metric.strip():
         raise UsageError(f"the target '{text}' cannot be read", remedy="write accuracy=0.9")
@@ -294,7 +294,7 @@ def _container(options: _Options) -> Answer:
 
 
 def _without_container(words: list[str]) -> list[str]:
-    """What was typed, without ``--container`` and ``--tf``; a script's own words stay."""
+    """Return what was typed, without ``--container`` and ``--tf``; a script's own words stay."""
     own = words[: words.index("--")] if "--" in words else words
     kept, skip = [], False
     for word in own:

@@ -107,7 +107,7 @@ def diagnose(options: _Options) -> Answer:
 
 
 def _of_profile(options: _Options) -> Answer:
-    """What a profile tells; there is nothing to run, so nothing is proven."""
+    """Return what a profile tells; there is nothing to run, so nothing is proven."""
     _refuse_to_run(options, "a profile")
     from tfdyno.jobs.diagnose.profile import examined_profile
     from tfdyno.view.diagnose.document import told_of
@@ -118,7 +118,7 @@ def _of_profile(options: _Options) -> Answer:
 
 
 def _of_run(options: _Options) -> Answer:
-    """What was recorded of a run, and what to type for all the rest."""
+    """Return what was recorded of a run, and what to type for all the rest."""
     _refuse_to_run(options, "a run that is over")
     from tfdyno.jobs.diagnose.recorded_run import examined_run
     from tfdyno.view.diagnose.document import told_of
@@ -166,7 +166,7 @@ def _question(options: _Options) -> DiagnoseRequest:
 
 
 def _folder(options: _Options) -> Path | None:
-    """Where to write, looked at before minutes of work."""
+    """Return where to write, looked at before minutes of work."""
     if not options.write:
         return None
     from tfdyno.jobs.diagnose.write import check_folder
@@ -182,7 +182,7 @@ def _proven(
     options: _Options,
     progress: Callable[[str], None],
 ) -> tuple[ProvenDiagnosis, BaseException | None]:
-    """What is proven, as far as it came, and what stopped it."""
+    """Return what is proven, as far as it came, and what stopped it."""
     from tfdyno.core.measure.fix_proof import ProvenDiagnosis
 
     last = ProvenDiagnosis(diagnosis=found.diagnosis, recipe=question.recipe)
@@ -229,7 +229,7 @@ def _told(
 
 
 def _words(options: _Options, workload: Workload) -> tuple[str, ...]:
-    """What is to be typed again for the same workload and recipe."""
+    """Return what is to be typed again for the same workload and recipe."""
     from tfdyno.jobs.choose.reference import option_words, script_words
 
     words = ["--recipe", str(options.recipe)] if options.recipe else []

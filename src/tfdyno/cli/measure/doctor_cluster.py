@@ -114,14 +114,14 @@ def _link(slug: str | None) -> str:
 
 
 def _is_told() -> bool:
-    """Whether an engine, or a person, says that this is one process of several."""
+    """Return whether an engine, or a person, says that this is one process of several."""
     from tfdyno.core.cluster.cluster import TOLD_BY
 
     return any(os.environ.get(name) for name in TOLD_BY)
 
 
 def _with_events(asked: ClusterRequest) -> int:
-    """The same for a program that watches: lines of JSON on stderr, the report in the last."""
+    """Do the same for a program that watches: lines of JSON on stderr, the report in the last."""
     from tfdyno.core.base.codec import to_builtins
     from tfdyno.jobs.doctor.cluster import doctor_cluster
 

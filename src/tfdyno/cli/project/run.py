@@ -137,7 +137,7 @@ class _Shown:
 
 
 def _code(found: ProjectRun) -> int:
-    """That of the command that failed, where it is one of ours."""
+    """Return the exit code of the command that failed, where it is one of ours."""
     if found.status == "finished":
         return 0
     code = next((one.exit_code for one in found.steps if one.status == "failed"), BROKEN)

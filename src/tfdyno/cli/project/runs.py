@@ -130,7 +130,7 @@ def rm(options: _RmOptions) -> Answer | int:
 
 
 def _agreed(planned: Removal) -> bool:
-    """Whether the person says yes to what goes; on stderr, since the answer is on stdout."""
+    """Return whether the person says yes to what goes; on stderr, since the answer is on stdout."""
     from tfdyno.view.project.text import removal_text
 
     click.echo(removal_text(planned, removed=False), err=True)

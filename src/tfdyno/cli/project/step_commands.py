@@ -24,7 +24,7 @@ _TEXTS = (click.types.StringParamType, click.Path, Filled, NewFile)
 
 
 def shape_of(name: str) -> CommandShape:
-    """What a command takes.
+    """Return what a command takes.
 
     Args:
         name: As in a project's file: ``train``, ``models add``, ``bench --serve``.
@@ -59,7 +59,7 @@ def check_words(shape: CommandShape, words: Sequence[str]) -> None:
 
 
 def step_commands() -> tuple[str, ...]:
-    """The names of all that can be a step."""
+    """Return the names of all that can be a step."""
     from tfdyno.cli.main import tfdyno
 
     found: list[str] = []
@@ -74,7 +74,7 @@ def step_commands() -> tuple[str, ...]:
 
 
 def _command(name: str) -> click.Command:
-    """The click command of a name; raises ``UsageError``."""
+    """Return the click command of a name; raises ``UsageError``."""
     from tfdyno.cli.main import tfdyno
 
     if name == LOAD:
@@ -101,7 +101,7 @@ def _all() -> str:
 
 
 def _parameter(one: click.Parameter) -> Parameter:
-    """One of click's parameters, by the names that a step gives it."""
+    """Return one of click's parameters, by the names that a step gives it."""
     is_file = isinstance(one.type, NewFile)
     writes = is_file or one.name in _WRITES
     if isinstance(one, click.Argument):

@@ -71,7 +71,7 @@ def jax_plan(options: JaxOptions, *, folder: str = "") -> JaxPlan | None:
 
 
 def jax_words(plan: JaxPlan | None) -> tuple[str, ...]:
-    """The same for ``tfdyno node``; rules are written out, so that their file need not be there."""
+    """Return the same for ``tfdyno node``; rules are written out, their file may not be there."""
     if plan is None:
         return ()
     from tfdyno.core.train.layout import rule_word

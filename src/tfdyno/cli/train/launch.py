@@ -127,7 +127,7 @@ def launch(options: _Options) -> Answer:
 
 
 def _plan(options: _Options, jax: JaxPlan | None = None) -> LaunchPlan:
-    """The plan that the options describe; raises ``UsageError``."""
+    """Return the plan that the options describe; raises ``UsageError``."""
     from tfdyno.jobs.launch.launch import known_settings
 
     engine = options.engine
@@ -199,7 +199,7 @@ def _check_workload(options: _Options, folder: str) -> None:
 
 
 def _placed(options: _Options) -> _Options:
-    """The options with the engine that says where files are.
+    """Return the options with the engine that says where files are.
 
     On Kubernetes a cluster of Ray is in pods, as all else is there.
     """
@@ -209,7 +209,7 @@ def _placed(options: _Options) -> _Options:
 
 
 def _files_in(options: _Options) -> str:
-    """Where a file of the command line is looked for: where it is given, or in --workdir."""
+    """Return where a file of the command line is looked for: as given, or in --workdir."""
     workdir = options.workdir or ""
     is_elsewhere = _placed(options).engine in IN_IMAGE or "://" in workdir
     return "" if is_elsewhere else workdir
@@ -235,7 +235,7 @@ def _workload_at(options: _Options, reference: str) -> Workload:
 
 
 def _file_of(reference: str) -> str:
-    """The file of a workload or of its data; empty where it has none."""
+    """Return the file of a workload or of its data; empty where it has none."""
     place = reference.partition(":")[0]
     return place if place.endswith((".py", ".keras", ".h5", ".hdf5")) else ""
 
@@ -251,14 +251,14 @@ def _check_copied(text: str, engine: str) -> None:
 
 
 def _folder(options: _Options) -> str:
-    """Where the nodes run it; empty: where the engine starts them."""
+    """Return where the nodes run it; empty: where the engine starts them."""
     if options.engine in (*HERE, "azureml"):  # whose file names a folder of this machine
         return str(Path(options.workdir or ".").absolute())
     return options.workdir or (ON_IMAGE if options.engine == "kubernetes" else "")
 
 
 def _gpus(options: _Options) -> int:
-    """GPUs of a node, of which only those of this machine are known."""
+    """Return GPUs of a node, of which only those of this machine are known."""
     if options.gpus is not None or options.engine != "local":
         return options.gpus or 0
     import os
@@ -269,13 +269,13 @@ def _gpus(options: _Options) -> int:
 
 
 def _python(options: _Options, extra: dict[str, str]) -> str:
-    """The interpreter of the nodes: this one, where nothing else brings one."""
+    """Return the interpreter of the nodes: this one, where nothing else brings one."""
     brings = options.image or extra.get("activate") or extra.get("module")
     return sys.executable if options.engine in HERE and not brings else "python3"
 
 
 def _output(engine: str, name: str, folder: str) -> str:
-    """A new folder where the run is watched; else one that a job finds again."""
+    """Return a new folder where the run is watched; else one that a job finds again."""
     if engine not in WATCHED:
         return f"{FOLDER}/{name}"
     import time
@@ -356,7 +356,7 @@ def _run_here(plan: LaunchPlan, options: _Options) -> Answer:
 def _shown(
     told: Watched,
 ) -> Iterator[tuple[Callable[[str], None], Callable[[str], None]]]:
-    """Where the training is shown: each worker's lines behind its name, in its colour."""
+    """Show the training: each worker's lines behind its name, in its colour."""
     from tfdyno.cli.train.train_progress import train_progress
     from tfdyno.cli.train.worker_lines import Requests, coloured, is_noise
     from tfdyno.view.base.text import colour_wanted

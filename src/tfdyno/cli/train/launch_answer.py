@@ -43,7 +43,7 @@ def answer(launched: Launched, plan: LaunchPlan) -> Answer:
 
 
 def resume_command(plan: LaunchPlan, launched: Launched) -> str:
-    """What goes on with a run that was ended.
+    """Return what goes on with a run that was ended.
 
     Args:
         plan: Of the run.

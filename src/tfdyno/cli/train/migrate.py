@@ -73,7 +73,7 @@ def migrate(options: _Options) -> Answer:
 
 
 def _keep(options: _Options) -> Answer:
-    """How to keep Horovod; the script is only named."""
+    """Return how to keep Horovod; the script is only named."""
     if options.write:
         raise UsageError("--write cannot go with --keep", why="the script stays as it is")
     if not Path(options.script).is_file():
@@ -89,7 +89,7 @@ def _keep(options: _Options) -> Answer:
 
 
 def _commands(files: tuple[Path, ...], options: _Options) -> list[str]:
-    """What writes the new script, unless it is written, and what runs it."""
+    """Return what writes the new script, unless it is written, and what runs it."""
     script = str(files[0]) if files else options.script
     write = [] if files else [["tfdyno", "migrate", script, "--write", script]]
     words = ["tfdyno", "launch", script, "--nodes", str(options.nodes)]

@@ -70,7 +70,7 @@ def train(options: _Options) -> Answer:
 def _question(
     options: _Options, progress: Callable[[str], None]
 ) -> tuple[TrainRequest, dict[str, str], tuple[str, ...]]:
-    """What is asked, why each setting of a chosen recipe is there, and notes on the choice."""
+    """Return what is asked, why each setting of a chosen recipe is there, and notes on it."""
     from tfdyno.core.train.training import RunSettings
     from tfdyno.jobs.train.train import TrainRequest
 

@@ -81,7 +81,7 @@ class Watched:
 
 
 def kept_settings(what: What, how: How) -> dict[str, Any]:
-    """The fields of ``RunSettings`` that were asked for."""
+    """Return the fields of ``RunSettings`` that were asked for."""
     steps, seconds_s = how.every or (None, None)
     asked: dict[str, Any] = {
         "epochs": what.epochs,
@@ -114,7 +114,7 @@ def question_from(named: Named, run: Run, *, python: str | None, unsafe: bool) -
 
 
 def recipe_given(what: What) -> Recipe:
-    """The recipe of ``--recipe`` and ``--set``; raises ``UsageError``."""
+    """Return the recipe of ``--recipe`` and ``--set``; raises ``UsageError``."""
     if what.recipe == "auto":
         told = "--recipe auto asks this machine, and others train"
         remedy = "write it down with tfdyno recipe auto --gpu SLUG, and give the file"

@@ -42,10 +42,10 @@ class Shown(Protocol):
     """Where a training is shown."""
 
     def progress(self, line: str) -> None:
-        """A stage, or an event as JSON."""
+        """Take a stage, or an event as JSON."""
 
     def output(self, line: str) -> None:
-        """A line that the user's code printed."""
+        """Take a line that the user's code printed."""
 
 
 @contextlib.contextmanager

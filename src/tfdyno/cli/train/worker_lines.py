@@ -27,7 +27,7 @@ class Requests:
         self._shown: set[str] = set()
 
     def is_repeated(self, line: str) -> bool:
-        """Whether a line is a request that was shown; one that was not counts as shown now."""
+        """Return whether a line is a request that was shown; one that was not counts as shown."""
         found = _REQUEST.match(PREFIX.sub("", line, count=1))
         if not found:
             return False
@@ -37,7 +37,7 @@ class Requests:
 
 
 def coloured(line: str, *, colour: bool) -> str:
-    """The line with its worker's name in the worker's colour."""
+    """Return the line with its worker's name in the worker's colour."""
     found = PREFIX.match(line)
     if not found:
         return line
@@ -46,7 +46,7 @@ def coloured(line: str, *, colour: bool) -> str:
 
 
 def is_noise(line: str) -> bool:
-    """Whether a line is a greeting or an advice of TensorFlow, whoever printed it."""
+    """Return whether a line is a greeting or an advice of TensorFlow, whoever printed it."""
     found = PREFIX.match(line)
     rest = line[found.end() :] if found else line
     return bool(NOISE.match(rest) or _OWN_NOISE.match(rest))

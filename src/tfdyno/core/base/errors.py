@@ -71,7 +71,7 @@ class Failure:
 
 
 def failure_of(error: TfdynoError) -> Failure:
-    """An error for another process."""
+    """Write an error for another process."""
     kind = next((name for name, kind in _KINDS.items() if isinstance(error, kind)), "tool")
     return Failure(kind=kind, what=error.what, why=error.why, remedy=error.remedy)
 

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 def is_file_name(text: str) -> bool:
-    """Whether the variable names a file of flags, to which nothing can be added here."""
+    """Return whether the variable names a file of flags, to which nothing can be added here."""
     return bool(text.strip()) and not text.lstrip().startswith("-")
 
 
 def flag_names(text: str) -> frozenset[str]:
-    """Names of the flags that are set: ``--xla_dump_to``."""
+    """Return names of the flags that are set: ``--xla_dump_to``."""
     return frozenset(one.partition("=")[0] for one in text.split() if one.startswith("-"))
 
 
 def with_flags(existing: str, added: Mapping[str, str]) -> str:
-    """The variable with more flags; what it sets already stays, and a name of a file does, too.
+    """Add flags to the variable; what it sets already stays, and a name of a file does, too.
 
     Args:
         existing: What the variable holds; may be empty.

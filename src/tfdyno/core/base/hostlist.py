@@ -8,12 +8,12 @@ from tfdyno.core.base.errors import UsageError
 
 MOST_HOSTS = 100_000
 MOST_BRACKETS = 16
-"""In one name."""
+"""The most brackets in one name."""
 _PART = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 def expand_hosts(text: str) -> tuple[str, ...]:
-    """All host names of a list in its order.
+    """Return all host names of a list in its order.
 
     Args:
         text: As Slurm writes it; several brackets in a name multiply, the last one fastest.
@@ -25,7 +25,7 @@ def expand_hosts(text: str) -> tuple[str, ...]:
 
 
 def _pieces(text: str) -> list[str]:
-    """The parts between commas outside of brackets."""
+    """Return the parts between commas outside of brackets."""
     pieces, depth, last = [], 0, 0
     for place, character in enumerate(text):
         depth += (character == "[") - (character == "]")
@@ -54,7 +54,7 @@ def _expanded(piece: str, text: str) -> list[str]:
 
 
 def _run(part: str, text: str) -> list[str]:
-    """``08-10`` as 08, 09, 10."""
+    """Read ``08-10`` as 08, 09, 10."""
     found = _PART.fullmatch(part.strip())
     if not found:
         raise _unreadable(text)

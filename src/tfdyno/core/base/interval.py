@@ -19,11 +19,11 @@ class Interval:
             raise ValueError(f"need low <= best <= high, got {self.low}, {self.best}, {self.high}")
 
     def times(self, factor: float) -> Interval:
-        """The interval of the quantity multiplied by ``factor`` (at least 0)."""
+        """Return the interval of the quantity multiplied by ``factor`` (at least 0)."""
         return Interval(low=self.low * factor, best=self.best * factor, high=self.high * factor)
 
     def narrowed(self, ratio: float) -> Interval:
-        """The interval with this share of its width in the logarithm; positive quantities only."""
+        """Narrow the width in the logarithm to this share; positive quantities only."""
         return Interval(
             low=self.best * (self.low / self.best) ** ratio,
             best=self.best,
@@ -37,7 +37,7 @@ class Interval:
         )
 
     def plus(self, amount: float) -> Interval:
-        """The interval of the quantity with a certain ``amount`` added."""
+        """Return the interval of the quantity with a certain ``amount`` added."""
         return Interval(low=self.low + amount, best=self.best + amount, high=self.high + amount)
 
 
@@ -49,13 +49,13 @@ class Scaled:
     per_sample: float = 0.0
 
     def at(self, batch_size: float) -> float:
-        """The quantity at a batch of ``batch_size`` samples."""
+        """Return the quantity at a batch of ``batch_size`` samples."""
         return self.fixed + self.per_sample * batch_size
 
     def times(self, factor: float) -> Scaled:
-        """The quantity multiplied by ``factor``."""
+        """Return the quantity multiplied by ``factor``."""
         return Scaled(fixed=self.fixed * factor, per_sample=self.per_sample * factor)
 
     def __add__(self, other: Scaled) -> Scaled:
-        """The sum of two affine quantities."""
+        """Return the sum of two affine quantities."""
         return Scaled(fixed=self.fixed + other.fixed, per_sample=self.per_sample + other.per_sample)

@@ -105,7 +105,7 @@ def lock_folder(folder: Path, name: str = ".lock") -> FileLock:
 
 
 def is_held(folder: Path, name: str = ".lock") -> bool:
-    """Whether a process holds the folder, without taking it; False where that cannot be told."""
+    """Return whether a process holds the folder, without taking it; False: that cannot be told."""
     try:
         file = os.open(folder / name, os.O_RDONLY)
     except OSError:

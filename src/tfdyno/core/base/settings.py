@@ -34,11 +34,11 @@ MOST_PORT = 65535
 MOST_REPLICAS = 1024
 """GPUs that train together, in an estimate."""
 MOST_STEPS = 10**10
-"""At 10 ms a step these take three years."""
+"""The most steps; at 10 ms a step these take three years."""
 
 
 def number(value: object, what: str) -> float:
-    """A finite number.
+    """Return a finite number.
 
     Args:
         value: A number, or text as typed; ``_`` may separate digits.
@@ -57,7 +57,7 @@ def number(value: object, what: str) -> float:
 
 
 def whole(value: object, what: str, *, least: int = 1, most: int = MOST_IN_A_RUN) -> int:
-    """A whole number from ``least`` to ``most``; raises ``UsageError``."""
+    """Return a whole number from ``least`` to ``most``; raises ``UsageError``."""
     found = number(value, what)
     if found < least or found != int(found):
         remedy = f"give a whole number, {least} or more"
@@ -68,7 +68,7 @@ def whole(value: object, what: str, *, least: int = 1, most: int = MOST_IN_A_RUN
 
 
 def positive(value: object, what: str) -> float:
-    """A finite number above 0; raises ``UsageError``."""
+    """Return a finite number above 0; raises ``UsageError``."""
     found = number(value, what)
     if found <= 0:
         raise UsageError(f"{what} {value} is not possible", remedy="give more than 0")
@@ -76,7 +76,7 @@ def positive(value: object, what: str) -> float:
 
 
 def one_of(value: str, known: Iterable[Name], what: str) -> Name:
-    """``value`` itself where it is known.
+    """Return ``value`` itself where it is known.
 
     Raises:
         UsageError: It is not; names the nearest one.

@@ -6,5 +6,5 @@ import json
 
 
 def quoted(text: str) -> str:
-    """A basic string of TOML: JSON's escapes are TOML's, but for one that JSON leaves as it is."""
+    """Quote as TOML does: as JSON, but for one character that JSON leaves as it is."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

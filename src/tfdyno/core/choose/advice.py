@@ -29,7 +29,7 @@ class Assumed:
     default_batch_size: int
     """Batch where neither the user nor the script names one."""
     start_up_s: float = 0.0
-    """From the order of a rented machine to the first line of the script; it is paid."""
+    """The time from the order of a rented machine to the first line of the script; it is paid."""
     graph_build_s: float = 0.0
     """Building the graph before the first step, for every GPU, where XLA does not compile."""
     vcpu_core_ratio: float = 1.0
@@ -38,7 +38,7 @@ class Assumed:
     """Speed of an offer's CPU over that of the machine where the input was measured, at the least;
     at the most its inverse."""
     card_life_h: float = 26_280.0
-    """For which a bought card is used."""
+    """The hours for which a bought card is used."""
     run_every_h: float = 24.0
     """A shorter run is not started more often than once in these hours, year in, year out."""
     feed_loss_ratio: float = 0.0
@@ -65,7 +65,7 @@ class Run:
     length_source: str = ""
     """Who named the length, in words: ``as asked``, ``from the script``, ``assumed``."""
     validation_samples: int = 0
-    """Of one pass over the validation data; 0: none is counted."""
+    """Samples of one pass over the validation data; 0: none is counted."""
     validation_passes: int = 0
     length: Literal["samples", "steps"] = "samples"
     """What every row has in common: replicas share the samples, or each row takes all the steps."""
@@ -91,7 +91,7 @@ class Candidate:
     tensorflow: str
     """How the user's TensorFlow wheel runs on it: native, jit, cannot, unknown; with versions."""
     reason: str
-    """In words, for this row."""
+    """Why this row is as it is, in words."""
     pareto: bool
     validation_h: Interval | None = None
     """The part of ``hours`` that validates; None: none is counted."""
@@ -155,5 +155,5 @@ class Advice:
     """What more of the recommended card bring; empty where it cannot train with others."""
 
     def pick(self, title: Title) -> Pick | None:
-        """The pick of that name; None where nothing qualifies."""
+        """Return the pick of that name; None where nothing qualifies."""
         return next((pick for pick in self.picks if pick.title == title), None)

@@ -19,10 +19,10 @@ class Option:
     execution: Literal["xla", "graph"]
     replicas: int
     batch_size: int
-    """Per replica."""
+    """Samples of each replica."""
     accumulation: int
     update_s: Interval
-    """Of all batches of an update."""
+    """The time of all batches of an update."""
     device_memory_bytes: Interval
     usable_memory_bytes: float
     fits: bool
@@ -31,7 +31,7 @@ class Option:
     """Whether the whole interval is."""
     compile_s: Interval
     changes: int
-    """In how many ways it departs from what the script does on its own."""
+    """In how many ways the option departs from what the script does on its own."""
     warnings: tuple[str, ...] = ()
     remat: str = ""
     """What is computed again, as a recipe says it; empty: nothing."""

@@ -17,9 +17,9 @@ class CacheGroup:
     count: int
     size_bytes: int
     made_at_s: float
-    """Of the oldest; seconds since 1970."""
+    """When the oldest was made, in seconds since 1970."""
     used_at_s: float
-    """Of the one used last."""
+    """When the last one was used, in seconds since 1970."""
     made_for: dict[str, str] = field(default_factory=dict)
     """``framework``, ``version``, ``processor``, ``cards``, ``driver``; empty for traces and
     estimates, which hold their own."""
@@ -32,9 +32,9 @@ class CacheContent:
     folder: str
     groups: tuple[CacheGroup, ...]
     limit_bytes: int
-    """Of traces and estimates together."""
+    """The limit of traces and estimates together."""
     programs_limit_bytes: int
-    """Of programs and autotune results together."""
+    """The limit of programs and autotune results together."""
     unused: str = ""
     """Why compiled programs are not kept; empty: they are."""
 

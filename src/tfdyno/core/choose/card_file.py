@@ -18,12 +18,12 @@ class SweptKernel:
     """One kernel with what it takes."""
 
     kernel: Kernel
-    """As a traced step would have it; its quantities are fixed ones."""
+    """The kernel as a traced step would have it; its quantities are fixed ones."""
     execution: Literal["xla", "graph"]
     tf32: bool
     """Whether its float32 product was allowed to run in TF32."""
     kernel_s: float
-    """Of an undisturbed launch, the call from the host taken off."""
+    """The time of an undisturbed launch, the call from the host taken off."""
     spread_ratio: float
     """How far windows without a disturbance lie from each other, in log(time)."""
     windows: int
@@ -66,10 +66,10 @@ class Condition:
     ecc: bool | None = None
     uncorrected_errors: int | None = None
     slice_name: str = ""
-    """Of MIG; empty: the card is whole."""
+    """The MIG slice; empty: the card is whole."""
     other_processes: int | None = None
     other_cpu_ratio: float | None = None
-    """Of all processors, what other processes used meanwhile."""
+    """The share of all processors that other processes used meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +80,12 @@ class CardFile:
     card: str
     """Slug of the catalogue, or ``cpu``."""
     name: str
-    """As its driver, or the system, calls it."""
+    """The card's name as its driver, or the system, calls it."""
     framework: Literal["tensorflow", "jax"]
     version: str
-    """Of the framework."""
+    """The version of the framework."""
     generation: str
-    """Of the software (``catalog.generations``)."""
+    """The generation of the software (``catalog.generations``)."""
     driver: str = ""
     made_on: str
     """ISO date."""
@@ -106,7 +106,7 @@ class CardFile:
         return f"{'JAX' if self.framework == 'jax' else 'TensorFlow'} {self.version}"
 
     def words(self, *, same_software: bool = True) -> str:
-        """One clause on the sweep behind an answer.
+        """Return one clause on the sweep behind an answer.
 
         Args:
             same_software: Whether the answer is for the generation of software that was swept.

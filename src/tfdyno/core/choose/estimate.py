@@ -42,7 +42,7 @@ class HeldBuffer:
 
     name: str
     layer: str
-    """Of the user's model; empty where it belongs to none."""
+    """The layer of the user's model; empty where it belongs to none."""
     part: str
     """A key of ``memory_parts_bytes``."""
     dtype: str
@@ -58,14 +58,14 @@ class Estimate:
     link: str
     """Slug of what joins the GPUs of a node, else the nodes; empty for one GPU."""
     batch_size: int
-    """Per replica."""
+    """Samples of each replica."""
     global_batch_size: int
     mode: str
     precision: str
     execution: str
     step_s: Interval
     samples_per_s: Interval
-    """Of all replicas together."""
+    """The rate of all replicas together."""
     peak_memory_bytes: Interval
     """Buffers of the program and library workspaces."""
     memory_parts_bytes: dict[str, float]
@@ -87,7 +87,7 @@ class Estimate:
     mfu_ratio: float
     """Share of the dense peak of the unit that the precision uses."""
     energy_j_per_step: Interval
-    """Of all replicas, without the host."""
+    """The energy of all replicas, without the host."""
     compile_s: Interval
     """First step: what XLA needs to compile it."""
     made_by: dict[str, Route]
@@ -101,7 +101,7 @@ class Estimate:
     software: str = ""
     """Release that the answer is for: ``TensorFlow 2.21``; empty: not known."""
     generation: str = ""
-    """Of the software whose measured steps stand behind the time: ``2026``."""
+    """The software whose measured steps stand behind the time: ``2026``."""
     swept_by: str = ""
     """Sweep of the card that the time rests on, in words; empty: none."""
     compiled_for: str = ""
@@ -135,9 +135,10 @@ class Estimate:
     exposed_s: float = 0.0
     """What the exchange of gradients adds to the step; ``terms_s`` has all of it."""
     efficiency_ratio: Interval | None = None
-    """Of the exchange: the step without it over the step; None where nothing is exchanged."""
+    """The efficiency of the exchange: the step without it over the step; None where nothing is
+    exchanged."""
     energy_kwh_per_epoch: Interval | None = None
-    """Of all replicas; None where the length of the data is not known."""
+    """The energy of all replicas; None where the length of the data is not known."""
     warnings: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     layers: tuple[LayerTime, ...] = ()

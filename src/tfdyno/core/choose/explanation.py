@@ -40,7 +40,7 @@ class Peak:
     sm_count: int
     """0 for a bandwidth, as the next two."""
     flops_per_clock: float
-    """Of one streaming multiprocessor."""
+    """FLOPs of one streaming multiprocessor in a clock."""
     clock_hz: float
     held_ratio: float
     """Share of its clock that the card holds under load."""
@@ -76,7 +76,7 @@ class Term:
     shares: tuple[Factor, ...]
     """Multiplies the rate: what kernels of this class attain of it."""
     each_s: float
-    """Of one launch; 0 for the others."""
+    """The time of one launch; 0 for other terms."""
     each: str
     """Constant behind ``each_s``."""
     time_s: float
@@ -95,14 +95,14 @@ class KernelPrice:
     route: str
     """How its arithmetic is done; empty where bytes alone are priced."""
     dims: dict[str, tuple[int, ...]]
-    """As ``Kernel.dims``, at the batch of the estimate."""
+    """The dimensions as in ``Kernel.dims``, at the batch of the estimate."""
     layers: tuple[str, ...]
-    """Of the user's model, those that move most bytes first."""
+    """Layers of the user's model, those that move most bytes first."""
     count: int
     """Launches of the program."""
     time_s: float
     share_ratio: float
-    """Of the step."""
+    """The share of the step."""
     flops: float
     traffic_bytes: float
     smallest_bytes: float
@@ -137,24 +137,25 @@ class Exchange:
     payload_bytes: float
     """Gradients of one replica."""
     bus_bytes_per_s: float
-    """Of the link, or of the host's memory where the cards have no way of their own."""
+    """The bandwidth of the link, or of the host's memory where the cards have no way of their own.
+    """
     shares: tuple[Factor, ...]
-    """Of that bandwidth."""
+    """How many share that bandwidth."""
     sent_s: float
     """``2 (n - 1) / n * payload / (bus * shares)``."""
     bucket_bytes: float
     latency_s: float
-    """Of one hop inside a node."""
+    """The latency of one hop inside a node."""
     network_latency_s: float
-    """Of one hop between nodes; 0 on one node."""
+    """The latency of one hop between nodes; 0 on one node."""
     hops_s: float
     """``2 (g - 1) * latency + 2 log2(nodes) * network latency`` for every bucket."""
     hidden_s: float
     """What the backward pass may hide of these two."""
     waiting_s: float
-    """For the slowest replica."""
+    """The time spent waiting for the slowest replica."""
     start_s: float
-    """Until the programs of all hosts agree that they exchange."""
+    """The time until the programs of all hosts agree that they exchange."""
     whole_s: float
     exposed_s: float
     """What delays the step: what is not hidden, the last bucket at least, waiting, start."""
@@ -198,7 +199,7 @@ class Explanation:
     """
 
     step_s: float
-    """By the model alone."""
+    """The step by the model alone."""
     measured_ratio: float
     """What the user's own measurements multiply it by; 1 without."""
     device_s: float

@@ -14,7 +14,7 @@ class Generation:
     """Releases that run a step alike: their launches, fusions and library kernels."""
 
     name: str
-    """Of about which year its newest release is: ``2026``."""
+    """About the year of its newest release: ``2026``."""
     tensorflow: str
     """First release of TensorFlow, major.minor."""
     jax: str
@@ -48,7 +48,7 @@ class Software:
 
 
 def release_of(version: str) -> tuple[int, ...]:
-    """Numbers of a release, to compare: ``2.21.0`` gives ``(2, 21, 0)``; raises ``ValueError``."""
+    """Read ``2.21.0`` as ``(2, 21, 0)``, to compare; raises ``ValueError``."""
     numbers = []
     for part in version.split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]

@@ -10,7 +10,7 @@ Market = Literal["consumer", "workstation", "datacenter", "laptop", "edge"]
 OWNED = "owned"
 """Provider of a card that the user already has: it costs its electricity."""
 CPU_VENDOR = "CPU"
-"""In the place of a maker: the processors of a machine, as a card."""
+"""What stands in the place of a maker: the processors of a machine count as a card."""
 VENDOR = "NVIDIA"
 """Maker of the cards that are estimated, as the catalogue writes it."""
 
@@ -95,7 +95,7 @@ class Link:
     bus_bytes_per_s: float
     """All-reduce bus bandwidth that the model uses (measured where known)."""
     latency_s: float
-    """Of one hop of a ring: a small message from one GPU to the next."""
+    """The latency of one hop of a ring: a small message from one GPU to the next."""
     source: str
     notes: str = ""
 
@@ -114,7 +114,7 @@ class Cluster:
     network: Link | None = None
     """Joins the nodes; None where there is one, and where it is not known."""
     ports: int = 1
-    """Of the network on every node; links that are told by the node count as one."""
+    """Ports of the network on every node; links that are told by the node count as one."""
 
     def __post_init__(self) -> None:
         """Refuse a cluster that cannot be: no GPU, several in a node that nothing joins."""

@@ -26,9 +26,9 @@ class MemoryAnswer:
     """One for each card, or none where none was asked for."""
     log: Diagnosis | None = None
     oom: OomReport | None = None
-    """Of the log, where it holds a report of exhausted memory."""
+    """The log's report of exhausted memory, where it holds one."""
     findings: tuple[Finding, ...] = ()
-    """Of the log, of the memory of the step, and of the plans."""
+    """Findings about the log, the memory of the step, and the plans."""
     notes: tuple[str, ...] = ()
 
     @property

@@ -13,15 +13,15 @@ class HeldTensor:
 
     name: str
     layer: str
-    """Of the user's model; empty where it belongs to none."""
+    """The layer of the user's model; empty where it belongs to none."""
     part: str
     """weights, gradients, optimizer, activations, inputs, workspace."""
     dtype: str
     shape: tuple[int, ...]
-    """At the batch asked."""
+    """The shape at the batch asked."""
     held_bytes: float
     first_share: float
-    """Of the step, 0 to 1: when it is made; 0 for what is there from the start."""
+    """When in the step, from 0 to 1, it is made; 0 for what is there from the start."""
     last_share: float
     """When it is read for the last time."""
 
@@ -42,7 +42,7 @@ class Moment:
     """The worst moment of a stretch of the step."""
 
     share: float
-    """Of the step, 0 to 1: where the stretch begins."""
+    """Where in the step, from 0 to 1, the stretch begins."""
     live_bytes: float
     parts_bytes: dict[str, float]
 
@@ -55,13 +55,13 @@ class AllocatorNeed:
     """The largest single piece that is asked for."""
     requested_peak_bytes: float
     in_use_peak_bytes: float
-    """In whole chunks: each is at least as large as what was asked for."""
+    """The peak in whole chunks: each is at least as large as what was asked for."""
     footprint_bytes: float
-    """Of all memory that was ever in use: what lies between pieces in use counts."""
+    """All memory that was ever in use: what lies between pieces in use counts."""
     pool_bytes: float
     """What the allocator has to give on the card."""
     free_bytes: float
-    """Of the pool, when most is in use or where a request fails."""
+    """What is free of the pool when most is in use, or where a request fails."""
     largest_free_bytes: float
     """The largest piece of it."""
     failed_bytes: float = 0.0
@@ -85,7 +85,7 @@ class MemoryMap:
     batch_size: int
     execution: str
     moments: tuple[Moment, ...]
-    """In order, at most 200."""
+    """The moments in order, at most 200."""
     peak_share: float
     peak_bytes: float
     peak_layer: str
@@ -93,7 +93,7 @@ class MemoryMap:
     peak_phase: str
     """forward, backward, recompute, update."""
     parts_bytes: dict[str, float]
-    """Of the peak."""
+    """The parts of the peak."""
     tensors: tuple[HeldTensor, ...]
     """The largest at the peak, largest first."""
     layers: tuple[LayerMemory, ...]

@@ -10,7 +10,7 @@ from tfdyno.core.choose.auto_recipe import Option
 from tfdyno.core.recipe.recipe import Recipe
 
 OPTIMIZERS = ("adafactor", "lion", "sgd")
-"""Of Keras, that keep less than Adam: weighed in place of a script's own."""
+"""Optimizers of Keras that keep less than Adam: weighed in place of a script's own."""
 Learning = Literal["optimizer", "batch statistics"]
 
 
@@ -20,7 +20,7 @@ class PlannedOption:
 
     option: Option
     time_ratio: Interval
-    """Of the time per sample, over that of the script as it is on a card that had the room."""
+    """The time per sample over that of the script as it is on a card that had the room."""
     learns_differently: tuple[Learning, ...] = ()
     """What of it changes what is learned, and not only how long it takes."""
 
@@ -31,7 +31,7 @@ class MemoryPlan:
 
     gpu: str
     samples: int
-    """Of an update of the weights, the same for every option."""
+    """Samples of an update of the weights, the same for every option."""
     base: PlannedOption
     """The script as it is, whether it fits or not."""
     options: tuple[PlannedOption, ...]

@@ -62,9 +62,9 @@ class ProductRate:
     floor_s: float
     """What every product takes on the GPU, however small; launching from the host not counted."""
     peak_ratio: float
-    """Of the unit's dense peak that large products reach."""
+    """The share of the unit's dense peak that large products reach."""
     bandwidth_ratio: float
-    """Of the memory bandwidth that products reach which wait for it."""
+    """The share of the memory bandwidth that products reach which wait for it."""
     median_error_ratio: float
     """Median error of products, or of cards, that the constants have not seen."""
     p90_error_ratio: float

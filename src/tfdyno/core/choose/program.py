@@ -118,16 +118,16 @@ class BufferPlan:
     Whether it does hangs on the card (``keeps_dear`` in ``catalog.families``)."""
 
     def reordering_saves_bytes(self, batch_size: float) -> float:
-        """What the other order holds less; 0.0 where it was not looked for or holds no less."""
+        """Return the bytes that the other order saves; 0.0: none, or it was not looked for."""
         other = max((moment.at(batch_size) for moment in self.reordered), default=None)
         return 0.0 if other is None else max(0.0, self.peak_at(batch_size) - other)
 
     def peak_at(self, batch_size: float) -> float:
-        """Bytes held at the worst moment of a step with this batch."""
+        """Return bytes held at the worst moment of a step with this batch."""
         return max(moment.at(batch_size) for moment in (self.envelope or (self.peak_bytes,)))
 
     def parts_at(self, batch_size: float) -> dict[str, float]:
-        """``peak_at`` split into parts, in bytes.
+        """Split ``peak_at`` into parts, in bytes.
 
         Where the parts of other moments are not known, what one holds more than the one of
         ``parts_bytes`` counts as gradients: at a small batch they make the peak.
@@ -178,4 +178,4 @@ class Program:
     rematerialisation: Rematerialisation | None = None
     """Only of a program that was compiled for the memory of a card; None: everything is kept."""
     lowering: Lowering = "before"
-    """Of the quick route only."""
+    """Which lowering it has, by the quick route only."""

@@ -32,7 +32,7 @@ class Anchor:
     card: str
     """Slug of the catalogue."""
     batch_size: int
-    """Per replica."""
+    """Samples of each replica."""
     replica_count: int
     measured_s: float
     """Median step."""

@@ -51,7 +51,7 @@ class ScaleOut:
     holds: Literal["batch per replica", "global batch"]
     """Weak scaling, or strong."""
     rows: tuple[ScaleRow, ...]
-    """By number of replicas; one GPU first."""
+    """The rows by number of replicas; one GPU first."""
     pays_until: int
     """Most replicas up to which each added GPU brings ``PAYS_RATIO`` or more of what one does
     alone in the same program; 1 where that many are no faster than one."""

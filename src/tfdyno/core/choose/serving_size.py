@@ -50,11 +50,12 @@ class ServingOverhead:
     """What a request costs beside the model, on the processor of the machine."""
 
     call_s: float
-    """Of every batch, while the model waits: handing it over and taking the answer back."""
+    """The time of every batch while the model waits: handing it over and taking the answer back."""
     front_request_s: float
-    """Of every request, in the front that clients talk to: one process, one request at a time."""
+    """The time of every request in the front that clients talk to: one process, one request at a
+    time."""
     front_number_s: float
-    """Of every number of a request, where it comes as JSON."""
+    """The time of every number of a request, where it comes as JSON."""
     front_most_busy_ratio: float
     """Share of the time that the front may be busy at the peak."""
 
@@ -72,7 +73,7 @@ class Answered:
     busy_ratio: float
     """Share of the time that the GPU has a batch."""
     utilisation_ratio: float
-    """Of the greatest rate at which p99 is still kept."""
+    """The share of the greatest rate at which p99 is still kept."""
     mean_batch: float
     """Rows."""
 
@@ -93,7 +94,7 @@ class Replica:
     most_per_s: float
     """Requests at which p99 is just kept, by the high end of the latency; 0: it never is."""
     host_s: float
-    """Of a request in the front."""
+    """The time of a request in the front."""
     bound_by: Limit
     """What keeps it from more."""
     reason: str
@@ -108,14 +109,14 @@ class ServingCandidate:
     replica: Replica
     offer: Offer | None
     machines: int
-    """With the spare ones; 0: no number of them is enough."""
+    """Machines with the spare ones; 0: no number of them is enough."""
     count: int
     """GPUs of all machines, each with a replica."""
     at_peak: Answered | None
     at_mean: Answered | None
     usd_per_month: float | None
     usd_per_million: float | None
-    """Of requests; None where no price is known."""
+    """The price of a million requests; None where no price is known."""
     verdict: Verdict
     reason: str
     pareto: bool = False
@@ -153,11 +154,11 @@ class Autoscaling:
     """What an autoscaler needs to know; the deployment files are made from it."""
 
     target_requests_per_s: float
-    """Of one replica: more of them are started beyond it."""
+    """The rate of one replica beyond which more of them are started."""
     min_replicas: int
     max_replicas: int
     target_utilisation_ratio: float
-    """Of the rate at which p99 is just kept."""
+    """The share of the rate at which p99 is just kept."""
     max_batch_size: int
     max_delay_s: float
     p99_s: float
@@ -176,15 +177,15 @@ class ServingSize:
     ranking: tuple[ServingCandidate, ...]
     picks: tuple[ServingPick, ...]
     autoscaling: Autoscaling | None
-    """Of the balanced pick; None where nothing is feasible."""
+    """How the balanced pick scales; None where nothing is feasible."""
     assumptions: dict[str, str]
     sources: tuple[str, ...]
     notes: tuple[str, ...]
     curves: tuple[LatencyCurve, ...]
-    """Of the cards that were picked."""
+    """The curves of the cards that were picked."""
     catalogue_date: str
     made_on: str
 
     def pick(self, title: Title) -> ServingPick | None:
-        """The pick of that name; None where nothing qualifies."""
+        """Return the pick of that name; None where nothing qualifies."""
         return next((one for one in self.picks if one.title == title), None)

@@ -19,10 +19,10 @@ class ShardingPlan:
     kind: ShardingKind
     replicas: int
     device_memory_bytes: float
-    """On each card."""
+    """The memory on each card."""
     fits: bool
     step_s: Interval
-    """Of the same global batch as one card's."""
+    """The step of the same global batch as one card's."""
     formula: str
     source: str
     memory_by: Literal["formula", "compiler"] = "formula"
@@ -35,7 +35,7 @@ class Sharding:
 
     gpu: str
     batch_size: int
-    """Of all cards together: what one card was asked to hold."""
+    """The batch of all cards together: what one card was asked to hold."""
     plans: tuple[ShardingPlan, ...]
     """Fewest cards first; empty where no way holds it."""
     most_cards: int

@@ -35,8 +35,8 @@ class WheelSupport:
     """One sentence for a person."""
     source: str
     known_faults: tuple[str, ...] = ()
-    """Of XLA in this release on such a card, a sentence each; where this release does not run, of
-    the smallest that does."""
+    """Faults of XLA in this release on such a card, a sentence each; where this release does not
+    run, those of the smallest that does."""
     xla_fails: bool = False
     """Whether its XLA compiles nothing for the card."""
 
@@ -63,7 +63,7 @@ class Release:
     cudnn: str
     min_driver_linux: str
     min_driver_windows: str
-    """Of native Windows up to 2.10, of the Windows host of WSL2 after it."""
+    """The driver of native Windows up to 2.10, of the Windows host of WSL2 after it."""
     requirement: str
     """What to install for a GPU: ``tensorflow[and-cuda]``, ``tensorflow``, ``tensorflow-gpu``."""
     has_native_windows_gpu: bool
@@ -121,12 +121,13 @@ class Knowledge:
     """The part of the catalogue that rules need for one machine or log."""
 
     release: Release | None = None
-    """Of the TensorFlow in question."""
+    """The release of the TensorFlow in question."""
     releases: tuple[Release, ...] = ()
     """All that are out, oldest first."""
     candidate: Release | None = None
     """The release candidate after them; None: none is known."""
     support: tuple[WheelSupport, ...] = ()
-    """Of that TensorFlow on each card of the machine that the catalogue knows, in their order."""
+    """How that TensorFlow runs on each card of the machine that the catalogue knows, in their
+    order."""
     cuda_drivers: tuple[CudaDriver, ...] = ()
     """Newest first."""

@@ -20,7 +20,7 @@ class Constants(Protocol):
     """Anything that gives a global constant by name: a ``TimeModel``, or a dictionary in a fit."""
 
     def __getitem__(self, name: str, /) -> float:
-        """The value of a constant; ``KeyError`` for an unknown name."""
+        """Return the value of a constant; ``KeyError`` for an unknown name."""
         ...
 
 
@@ -60,7 +60,8 @@ class BucketWidth:
     """How far the measured steps of one kind lay from predictions that had not seen them."""
 
     log_half_width_ratio: float
-    """Of the 90 % interval, in log(time), of a step that does not wait for launches."""
+    """The half width of the 90 % interval, in log(time), of a step that does not wait for launches.
+    """
     groups: int
     """Models on a card that it was learned from."""
 
@@ -96,7 +97,7 @@ class TimeModel:
     sustained_clock_source: dict[str, str] = field(default_factory=dict)
     """Slug -> where its share of the boost clock comes from."""
     generation: str = ""
-    """Of the software that the constants are for; empty: those that all share."""
+    """The software that the constants are for; empty: those that all share."""
     kernel_executions: frozenset[str] = frozenset()
     """Executions that are priced kernel by kernel (``model.kernel_law``)."""
     measured_capabilities: frozenset[str] = frozenset()
@@ -104,7 +105,7 @@ class TimeModel:
     product_rates: ProductRates | None = None
     """What measured products reach: for executions that are priced kernel by kernel."""
     swept: Swept | None = None
-    """Of the one card that it is for; None: of all cards as they ship."""
+    """The one card that it is for; None: it is for all cards as they ship."""
     values: dict[str, float] = field(init=False, repr=False)
     """Name -> value: what the arithmetic asks for."""
 
@@ -113,7 +114,7 @@ class TimeModel:
         object.__setattr__(self, "values", {p.name: p.value for p in self.parameters.values()})
 
     def __getitem__(self, name: str, /) -> float:
-        """The value of a constant; ``KeyError`` for an unknown name."""
+        """Return the value of a constant; ``KeyError`` for an unknown name."""
         return self.values[name]
 
 
@@ -128,5 +129,5 @@ class MemoryModel:
     with what it held."""
 
     def __getitem__(self, name: str, /) -> float:
-        """The best value of a constant; ``KeyError`` for an unknown name."""
+        """Return the best value of a constant; ``KeyError`` for an unknown name."""
         return self.parameters[name].value

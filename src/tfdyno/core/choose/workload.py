@@ -18,8 +18,8 @@ class Workload:
     """A reference to a model and how it is run; the batch size is not part of it."""
 
     reference: str
-    """As typed: ``train.py``, ``file.py:function``, ``model.keras``, ``keras:ResNet50``,
-    ``task:bert-base``."""
+    """The workload as typed: ``train.py``, ``file.py:function``, ``model.keras``,
+    ``keras:ResNet50``, ``task:bert-base``."""
     kind: WorkloadKind
     mode: Mode = "train"
     precision: str = ""
@@ -27,7 +27,7 @@ class Workload:
     input_shapes: tuple[tuple[int, ...], ...] = ()
     """Shapes without the batch for inputs with unknown dimensions, in order."""
     input_spec: tuple[str, ...] = ()
-    """For a step function: its arguments as ``dtype[batch,224,224,3]``, in order."""
+    """The arguments of a step function as ``dtype[batch,224,224,3]``, in order."""
     script_arguments: tuple[str, ...] = ()
     fit_number: int = 1
     """Which call of ``fit`` in a script is meant."""
@@ -70,13 +70,13 @@ class Validation:
     """What a call of ``fit`` evaluates between its epochs."""
 
     samples: int | None
-    """Of one pass; 0: it validates nothing. None: its length cannot be read."""
+    """Samples of one pass; 0: it validates nothing. None: its length cannot be read."""
     every_epochs: int = 1
     in_epochs: tuple[int, ...] = ()
     """Epochs, counted from 1, after which it validates; empty: after every ``every_epochs``."""
 
     def passes(self, epochs: int) -> int:
-        """How often it validates in so many epochs."""
+        """Return how often it validates in so many epochs."""
         if not self.samples:
             return 0
         named = sum(1 for epoch in set(self.in_epochs) if 1 <= epoch <= epochs)

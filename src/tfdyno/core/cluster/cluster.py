@@ -77,7 +77,7 @@ class _Told:
 
     rank: int
     hosts: tuple[str, ...] = ()
-    """With a port or without."""
+    """The hosts, with a port or without."""
     size: int = 0
     by: str
     port: int = PORT
@@ -86,7 +86,7 @@ class _Told:
 def cluster_of(
     environment: Variables, *, nodes: int = 0, rank: int | None = None, port: int = 0
 ) -> ProcessRank | None:
-    """The seat of this process; None: it is alone.
+    """Return the seat of this process; None: it is alone.
 
     Given addresses (``TFDYNO_WORKERS``, ``TFDYNO_ADDRESS``) come before those of an engine:
     ``TF_CONFIG``, Slurm, an indexed Job of Kubernetes, SkyPilot, SageMaker.
@@ -133,23 +133,23 @@ def cluster_of(
 
 
 def tf_config_of(seat: ProcessRank) -> str:
-    """``TF_CONFIG`` of a seat: workers that are all alike."""
+    """Write ``TF_CONFIG`` of a process among workers that are all alike."""
     task = {"type": "worker", "index": seat.rank}
     return json.dumps({"cluster": {"worker": list(seat.addresses)}, "task": task})
 
 
 def host_of(address: str) -> str:
-    """The host of ``host:port``, an IPv6 address without its brackets."""
+    """Return the host of ``host:port``, an IPv6 address without its brackets."""
     return address.rpartition(":")[0].strip("[]")
 
 
 def port_of(address: str) -> int:
-    """The port of ``host:port``."""
+    """Return the port of ``host:port``."""
     return int(address.rpartition(":")[2])
 
 
 def _given(environment: Variables, count: int, port: int) -> tuple[tuple[str, ...], str]:
-    """The addresses of tfdyno's own variables."""
+    """Return the addresses of tfdyno's own variables."""
     if listed := environment.get(WORKERS, "").strip():
         hosts = tuple(part.strip() for part in listed.split(",") if part.strip())
         return _with_ports(hosts, port), WORKERS
@@ -164,7 +164,7 @@ def _given(environment: Variables, count: int, port: int) -> tuple[tuple[str, ..
 
 
 def _with_ports(hosts: tuple[str, ...], port: int) -> tuple[str, ...]:
-    """Processes of one host have ports that follow each other."""
+    """Give processes of one host ports that follow each other."""
     met: dict[str, int] = {}
     found = []
     for host in hosts:
@@ -203,7 +203,7 @@ def _of_tf_config(environment: Variables) -> _Told | None:
 
 
 def _listed(hosts: object) -> tuple[str, ...]:
-    """The addresses of one kind of task; raises ``TypeError`` where they are no list of texts."""
+    """Return the addresses of one kind of task; raises ``TypeError`` where they are no texts."""
     if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
         raise TypeError
     return tuple(hosts)
@@ -224,7 +224,7 @@ def _of_slurm(environment: Variables) -> _Told | None:
 
 
 def _each(hosts: tuple[str, ...], per_node: str, size: int) -> tuple[str, ...]:
-    """Each host as often as tasks run on it: ``2(x3),1``."""
+    """Return each host as often as tasks run on it: ``2(x3),1``."""
     counts: list[int] = []
     for part in filter(None, per_node.split(",")):
         found = re.fullmatch(r"([0-9]{1,5})(?:\(x([0-9]{1,5})\))?", part)

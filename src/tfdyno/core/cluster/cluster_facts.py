@@ -8,7 +8,8 @@ from typing import Literal
 from tfdyno.core.doctor.finding import Finding
 
 PairPath = str
-"""As ``nvidia-smi topo`` writes it: ``NV12``, ``PIX``, ``PXB``, ``PHB``, ``NODE``, ``SYS``."""
+"""A path as ``nvidia-smi topo`` writes it: ``NV12``, ``PIX``, ``PXB``, ``PHB``, ``NODE``, ``SYS``.
+"""
 PortKind = Literal["own", "any"]
 """The port that TensorFlow listens on, or one that the system chose, as NCCL's are."""
 InterfaceKind = Literal["loopback", "bridge", "virtual", "wire"]
@@ -62,7 +63,7 @@ class Interface:
     kind: InterfaceKind = "wire"
     """``bridge``: of containers on this machine alone; ``virtual``: has no device behind it."""
     bytes_per_s: float = 0.0
-    """Of the line as its driver tells it; 0: it does not."""
+    """The speed of the line as its driver tells it; 0: it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ class FolderFacts:
     filesystem: str = ""
     """``nfs4``, ``lustre``, ``ext4``; empty: not known."""
     options: str = ""
-    """Of its mount."""
+    """The options of its mount."""
     free_bytes: int = -1
     """-1: not known."""
 
@@ -95,7 +96,7 @@ class NodeFacts:
     address: str
     """``host:port`` by which the others call it."""
     versions: dict[str, str] = field(default_factory=dict)
-    """Of what has to be the same everywhere; what is not installed is missing."""
+    """Versions of what has to be the same everywhere; what is not installed is missing."""
     environment: dict[str, str] = field(default_factory=dict)
     """Variables of NCCL, CUDA, TensorFlow and XLA."""
     cards: tuple[NodeCard, ...] = ()
@@ -104,7 +105,7 @@ class NodeFacts:
     resolved: tuple[str, ...] = ()
     """IP addresses that the host of ``address`` has on this node."""
     infiniband_bytes_per_s: float = 0.0
-    """Of all active ports together; 0: there is none."""
+    """The speed of all active ports together; 0: there is none."""
     cpus: tuple[int, ...] = ()
     """That the process may use."""
     numa_nodes: tuple[NumaNode, ...] = ()
@@ -115,7 +116,7 @@ class NodeFacts:
     """``ulimit -l``; -1: no limit, or not known. Likewise the next two."""
     open_files_limit: int = -1
     memory_limit_bytes: int = -1
-    """Of the container."""
+    """The memory limit of the container."""
     folder: FolderFacts = FolderFacts(path="")
     notes: tuple[str, ...] = ()
     """What could not be looked at, and why."""
@@ -216,7 +217,7 @@ class ClusterFacts:
     """Nodes that there have to be."""
     nodes: tuple[NodeFacts, ...]
     wanted_cards: int = 0
-    """Of each node, as the plan says; 0: it says nothing."""
+    """The cards of each node, as the plan says; 0: it says nothing."""
     missed: str = ""
     """Why they did not all meet; empty: they did."""
     clocks: tuple[ClockReading, ...] = ()
@@ -248,7 +249,7 @@ class Bandwidth:
     expected_bytes_per_s: float | None
     """None: nothing is known to compare with."""
     expected_from: str
-    """In words."""
+    """What the expectation rests on, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ class LaunchPlan:
 
     engine: EngineName
     name: str
-    """Of the job: a part of a host's name."""
+    """The name of the job: a part of a host's name."""
     reference: str
     """The workload as the nodes see it, relative to ``folder``."""
     script_arguments: tuple[str, ...] = ()
@@ -55,20 +55,20 @@ class LaunchPlan:
     output: str = ""
     """Folder of the run, which all nodes see."""
     port: int = 0
-    """Of the process of each node; 0: chosen by the process itself."""
+    """The port of each node's process; 0: chosen by the process itself."""
     time_limit_s: float = 0.0
     """0: the engine's own."""
     restarts: int = 0
-    """After failures, from the newest checkpoint."""
+    """How often it is started again after failures, from the newest checkpoint."""
     python: str = "python3"
     image: str = ""
-    """Of a container; empty: the engine's own, or none."""
+    """The image of a container; empty: the engine's own, or none."""
     gpu: str = ""
     """Slug of the catalogue; empty: any."""
     cpus: int = 0
-    """Of each node; 0: the engine's own."""
+    """CPUs of each node; 0: the engine's own."""
     memory_bytes: int = 0
-    """Of each node; 0: the engine's own."""
+    """Memory of each node; 0: the engine's own."""
     environment: Pairs = ()
     """Variables of every process."""
     is_check: bool = False
@@ -102,11 +102,11 @@ class LaunchPlan:
                 raise UsageError(what, remedy="write --env NAME=VALUE")
 
     def option(self, name: str, default: str = "") -> str:
-        """A setting of the engine alone."""
+        """Return a setting of the engine alone."""
         return dict(self.extra).get(name, default)
 
     def counted(self, noun: str = "node") -> str:
-        """Its nodes in words: ``1 node``, ``4 nodes``.
+        """Count its nodes in words: ``1 node``, ``4 nodes``.
 
         Args:
             noun: What one is called.
@@ -115,7 +115,7 @@ class LaunchPlan:
 
 
 def node_words(plan: LaunchPlan, *, output: str = "") -> tuple[str, ...]:
-    """What an engine starts once on each node.
+    """Return what an engine starts once on each node.
 
     Args:
         plan: What is to run.
@@ -154,7 +154,7 @@ def check_strategy(strategy: str, nodes: int) -> None:
 
 
 def engine_named(text: str) -> EngineName:
-    """The engine that is meant; raises ``UsageError`` with the nearest name."""
+    """Return the engine that is meant; raises ``UsageError`` with the nearest name."""
     if near := _ENGINE_ALIASES.get(text.lower()):
         what = f"engine '{text}' is not one of {', '.join(ENGINES)}"
         raise UsageError(what, remedy=f"did you mean {near}?")
@@ -175,21 +175,21 @@ def check_name(name: str) -> None:
 
 
 def name_from(text: str) -> str:
-    """A name for a job, made of any text: a part of a host's name."""
+    """Return a name for a job, made of any text: a part of a host's name."""
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     plain = re.sub(r"^[^a-z]+", "", plain)[:LONGEST_NAME].rstrip("-")
     return plain or "run"
 
 
 def name_of(reference: str) -> str:
-    """A name for the job of a workload: that of its file, of the task or of the model."""
+    """Return a name for the job of a workload: that of its file, of the task or of the model."""
     place, _, name = reference.partition(":")
     is_file = place.endswith((".py", ".keras"))
     return name_from(PurePath(place).stem if is_file or not name else name)
 
 
 def seconds_of(text: str, what: str) -> float:
-    """A length of time as typed: ``90min``, ``2h``, ``1.5d``, or as Slurm has it, ``1-12:00:00``.
+    """Read a length of time: ``90min``, ``2h``, ``1.5d``, or as Slurm has it, ``1-12:00:00``.
 
     Args:
         text: As typed.
@@ -210,7 +210,7 @@ def seconds_of(text: str, what: str) -> float:
 
 
 def extra_from(texts: tuple[str, ...], known: dict[str, str], engine: str) -> Pairs:
-    """Settings of an engine as typed, ``key=value``.
+    """Return settings of an engine as typed, ``key=value``.
 
     Args:
         texts: As typed; the last of a key counts.

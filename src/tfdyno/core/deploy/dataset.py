@@ -8,11 +8,11 @@ from typing import Literal
 from tfdyno.core.measure.measurement import Comparison
 
 FORMAT_VERSION = 1
-"""Of the folder; another one is refused."""
+"""The version of the folder's format; another one is refused."""
 MANIFEST, READER = "dataset.json", "read_dataset.py"
-"""In the folder of a finished data set, beside its shards."""
+"""The file in the folder of a finished data set, beside its shards."""
 JOURNAL, LOCK = ".conversion.jsonl", ".conversion.lock"
-"""In the folder while it is written."""
+"""The file in the folder while it is written."""
 PART = ".part"
 """Ends the name of a file that is not whole yet."""
 Kind = Literal["images", "csv"]
@@ -29,10 +29,10 @@ class Feature:
 
     name: str
     dtype: DType
-    """As it is stored: pixels are a string of bytes."""
+    """The type as it is stored: pixels are a string of bytes."""
     role: Role
     shape: tuple[int, ...] = ()
-    """Of pixels: height, width, channels."""
+    """The shape of pixels: height, width, channels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,8 @@ class Source:
 
     path: str
     sha256: str
-    """Of the list of its files with their sizes and times of change, not of their content."""
+    """The digest of the list of its files with their sizes and times of change, not of their
+    content."""
     files: int
     size_bytes: int
 
@@ -83,7 +84,7 @@ class ConvertSettings:
     shards: int
     compression: str = "none"
     shuffle_seed: int | None = None
-    """Of the order of the records; None: that of the source."""
+    """The seed of the order of the records; None: that of the source."""
     image_size: tuple[int, int] | None = None
     """Height and width that images are resized to; None: kept as they are encoded."""
     label: str = ""
@@ -110,7 +111,7 @@ class Dataset:
     records: int
     features: tuple[Feature, ...]
     classes: tuple[str, ...] = ()
-    """By the index that the label has."""
+    """The classes by the index that the label has."""
     shards: tuple[Shard, ...]
     source: Source
     settings: ConvertSettings

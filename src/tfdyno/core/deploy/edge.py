@@ -21,11 +21,11 @@ class EdgeRuntime:
     slug: Runtime
     name: str
     code_bytes: int
-    """Of the program that it adds, before the operators that a model needs."""
+    """Bytes of the program that it adds, before the operators that a model needs."""
     memory_bytes: int
     """That it needs itself, without the model's values."""
     tensor_bytes: int
-    """Of its own tables, for each tensor."""
+    """Bytes of its own tables, for each tensor."""
     operator_bytes: int
     on_chip_bytes: int
     """Weights up to so many stay beside the arithmetic from run to run; 0: none do."""
@@ -34,7 +34,7 @@ class EdgeRuntime:
     slowest_ratio: float
     """Lowest share."""
     dispatch_s: float
-    """To start one operator, at least."""
+    """The least time to start one operator."""
     slow_dispatch_s: float
     source: str
 
@@ -54,7 +54,7 @@ class EdgeDevice:
     float_ops_per_s: float
     half_ops_per_s: float
     integer_ops_per_s: float
-    """Of 8 bits; a multiplication with its addition counts as two in all three."""
+    """Operations on 8 bits; a multiplication with its addition counts as two in all three."""
     memory_bytes_per_s: float
     rule: str
     """How the rates follow from what the source says."""
@@ -83,14 +83,14 @@ class EdgeNeed:
     moved_bytes: int
     """Read and written by all operators, weights included."""
     port_bytes: int
-    """Of one sample's inputs and outputs."""
+    """Bytes of one sample's inputs and outputs."""
     operators: int
     """That one sample runs: those of a loop as often as it does."""
     table_operators: int
-    """In the file."""
+    """The number of operators in the file."""
     tensors: int
     kinds: tuple[str, ...]
-    """Of operators, each once."""
+    """Kinds of operators, each once."""
     custom: tuple[str, ...]
     open_batch: bool
     loops_unknown: bool
@@ -114,9 +114,9 @@ class EdgeVerdict:
     latency_s: tuple[float, float]
     """Fastest and slowest that is to be expected."""
     latency_class: LatencyClass
-    """Of the slower end."""
+    """The class of the slower end."""
     best_class: LatencyClass
-    """Of the faster end."""
+    """The class of the faster end."""
     bound_by: Bound
     obstacles: tuple[str, ...]
     """Why it does not fit, in sentences; empty: it fits."""
@@ -133,7 +133,7 @@ class EdgeTiming:
     threads: int
     median_s: float
     interval_s: tuple[float, float]
-    """Of the median, 96 %: between the second and the last but one of the rounds."""
+    """The interval of the median, 96 %: between the second and the last but one of the rounds."""
     rounds: int
     calls: int
 

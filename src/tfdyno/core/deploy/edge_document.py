@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def edge_document(report: EdgeReport) -> dict[str, Any]:
-    """All that is known, with the devices under ``devices``."""
+    """Return all that is known, with the devices under ``devices``."""
     found: dict[str, Any] = to_builtins(report)
     found["devices"] = found.pop("verdicts")
     for device in found["devices"]:
@@ -21,5 +21,5 @@ def edge_document(report: EdgeReport) -> dict[str, Any]:
 
 
 def devices_document(devices: tuple[EdgeDevice, ...]) -> dict[str, Any]:
-    """The catalogue."""
+    """Return the catalogue."""
     return {"devices": to_builtins(devices)}

@@ -25,27 +25,25 @@ ENDINGS: dict[Format, str] = {
     "litert-fp16": ".tflite",
     "litert-int8": ".tflite",
 }
-"""Of the file that is written; empty: a folder."""
+"""The ending of the file that is written; empty: a folder."""
 EXACT: frozenset[Format] = frozenset(("savedmodel", "keras", "onnx", "tensorrt", "torch", "litert"))
 """Formats that compute as the model does: their outputs differ by rounding alone."""
 RECORD = "export.json"
 MAX_DIFFERENCE = 1e-4
-"""Of outputs up to 1 in size, where nobody asks for another; larger ones in proportion."""
+"""The difference that outputs up to 1 in size may have, where nobody asks for another; larger ones
+in proportion."""
 EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 """The spacing of numbers just above 1 (IEEE 754 binary16; bfloat16 has 8 bits)."""
 EPSILONS = 4.0
 """So many spacings may the outputs of a model that computes in half precision differ."""
 CLEAR_LEAD_RATIO = 4 / 256
-"""Of 1, or of the largest score where that is above 1: four steps of a number with 8 bits.
-
+"""A share of 1, or of the largest score where that is above 1: four steps of a number with 8 bits.
 A class that leads by less is a tie to such numbers: the classes of a model with random weights are.
 """
 LEAST_CLEAR_TOP1_RATIO = 0.9
-"""Of rows with a clear class that have to keep it in a rounded format where nobody gives a gate.
-
-No measure of quality: networks that converted well kept 98 to 100 % of them in 8 bits, trained or
-not; one that float16 broke named the same class in 16 % of all rows.
-"""
+"""The share of rows with a clear class that have to keep it in a rounded format where nobody gives
+a gate. It is no measure of quality: networks that converted well kept 98 to 100 % of them in 8
+bits, trained or not; one that float16 broke named the same class in 16 % of all rows."""
 
 
 _ONE_SIDED = 1.645
@@ -59,7 +57,7 @@ class TensorInfo:
     name: str
     dtype: str
     shape: tuple[int | None, ...]
-    """With the batch; None: any size."""
+    """The shape with the batch; None: any size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +117,7 @@ class Difference:
     varies: bool = True
     """Whether the model's own output differs from row to row."""
     not_finite_ratio: float = 0.0
-    """Of the model's own values: NaN or infinite, which compare with nothing."""
+    """The share of the model's own values that are NaN or infinite, which compare with nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +126,7 @@ class Accuracy:
 
     output: str
     rows: int
-    """In which the model names a class: not those where its scores are NaN or infinite."""
+    """Rows in which the model names a class: not those where its scores are NaN or infinite."""
     before_ratio: float
     after_ratio: float
     commonest_ratio: float = 0.0
@@ -157,7 +155,7 @@ class Latency:
     batch_size: int
     rounds: int
     calls: int
-    """In each round, on each side."""
+    """Calls in each round, on each side."""
     original_s: Interval
     """Median call over rounds and its 95 % interval; the model as a TensorFlow graph."""
     exported_s: Interval
@@ -213,7 +211,7 @@ class Artefact:
     kept: bool
     size_bytes: int
     sha256: str
-    """Of the file; of a folder, of the names and digests of its files."""
+    """The digest of the file; of a folder, that of the names and digests of its files."""
     signature: Signature
     verification: Verification
     failures: tuple[str, ...] = ()
@@ -233,9 +231,10 @@ class Lineage:
     kind: str
     title: str
     sha256: str
-    """Of the file or folder that holds the model or the code that builds it; empty: none does."""
+    """The digest of the file or folder that holds the model or the code that builds it; empty: none
+    does."""
     weights_sha256: str
-    """Of all weights in order; empty: a SavedModel."""
+    """The digest of all weights in order; empty: a SavedModel."""
     parameter_count: int
     weights_bytes: int
     compute_dtypes: tuple[str, ...] = ()
@@ -264,7 +263,7 @@ class ExportResult:
 def allowed_difference(
     kind: Format, gates: Gates, difference: Difference, compute_dtypes: tuple[str, ...]
 ) -> float | None:
-    """The largest difference that passes; None: any that is finite.
+    """Return the largest difference that passes; None: any that is finite.
 
     Without ``--max-difference`` the formats that compute as the model does may differ by
     ``MAX_DIFFERENCE`` (float32) or ``EPSILONS`` spacings of the coarsest type that the model
@@ -281,7 +280,7 @@ def allowed_difference(
 def failures(
     kind: Format, gates: Gates, found: Verification, compute_dtypes: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """The gates that an export does not pass, as sentences.
+    """Return the gates that an export does not pass, as sentences.
 
     An output without a finite value, with which nothing was compared, passes none, nor does a
     difference that is no number.
@@ -313,7 +312,7 @@ def failures(
 
 
 def _failure(kind: Format, gates: Gates, one: Difference, allowed: float | None) -> str:
-    """Why an output does not pass; empty: it does."""
+    """Return why an output does not pass; empty: it does."""
     if one.not_finite_ratio >= 1.0:
         return (
             f"{one.output} is NaN or infinite throughout in the model itself: nothing was compared"

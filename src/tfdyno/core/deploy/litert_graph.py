@@ -11,7 +11,7 @@ class LitertTensor:
 
     name: str
     dtype: str
-    """As numpy writes it; ``string`` and ``resource`` have no size of their own."""
+    """The type as numpy writes it; ``string`` and ``resource`` have no size of their own."""
     shape: tuple[int, ...]
     open_axes: tuple[int, ...] = ()
     """Axes whose length is only known when the model runs; 1 stands for it in ``shape``."""
@@ -32,7 +32,7 @@ class LitertOperator:
     """One step of the graph."""
 
     kind: str
-    """As in the schema: ``CONV_2D``; the code's own name for a custom operator."""
+    """The kind as in the schema: ``CONV_2D``; the code's own name for a custom operator."""
     version: int = 1
     custom: bool = False
     inputs: tuple[int, ...]
@@ -84,5 +84,5 @@ class LitertGraph:
         return self.subgraphs[0]
 
     def tensor(self, port: LitertPort) -> LitertTensor:
-        """What a port carries."""
+        """Return what a port carries."""
         return self.main.tensors[port.tensor]

@@ -25,7 +25,7 @@ class StoredFile:
     """One file of an artefact."""
 
     path: str
-    """In the artefact, with slashes; empty: the artefact is this file."""
+    """The path in the artefact, with slashes; empty: the artefact is this file."""
     size_bytes: int
     sha256: str
 
@@ -36,7 +36,7 @@ class Artefact:
 
     kind: ArtefactKind
     name: str
-    """Of the file or folder in the store: ``model.keras``, ``model``."""
+    """The name of the file or folder in the store: ``model.keras``, ``model``."""
     digest: str
     """sha256 over name, paths and contents: what is equal is stored once."""
     files: tuple[StoredFile, ...]
@@ -135,7 +135,7 @@ class Collected:
 
 
 def checked_name(name: str) -> str:
-    """The name itself, where it may stand in a URL and a path; raises ``UsageError``."""
+    """Return the name itself, where it may stand in a URL and a path; raises ``UsageError``."""
     if _NAME.fullmatch(name):
         return name
     raise UsageError(
@@ -146,7 +146,7 @@ def checked_name(name: str) -> str:
 
 
 def parse_id(text: str) -> tuple[str, int | None]:
-    """``NAME`` or ``NAME:V`` as a name and a number; raises ``UsageError``."""
+    """Read ``NAME`` or ``NAME:V`` as a name and a number; raises ``UsageError``."""
     name, colon, number = text.partition(":")
     if not colon:
         return checked_name(name), None
@@ -157,7 +157,7 @@ def parse_id(text: str) -> tuple[str, int | None]:
 
 
 def in_use(history: Iterable[Promotion]) -> tuple[int, ...]:
-    """Promoted versions, the one in use last, those before it as roll-backs go to them.
+    """Return promoted versions, the one in use last, those before it as roll-backs go to them.
 
     Each promotion is put on a pile and each roll-back takes off what lies on the version that it
     went to: more than one where a version between them had been removed.
@@ -176,7 +176,7 @@ def in_use(history: Iterable[Promotion]) -> tuple[int, ...]:
 def collectable(
     versions: Sequence[ModelVersion], pile: Sequence[int], keep: int
 ) -> tuple[ModelVersion, ...]:
-    """Versions of one model that a collection removes.
+    """Return versions of one model that a collection removes.
 
     It leaves the one in use, the one that a roll-back goes to, the newest ``keep``, and those with
     a label.

@@ -33,17 +33,17 @@ class ServingPlan:
     """Requests that wait in one replica."""
     deadline_s: float = 10.0
     port: int = 8501
-    """Of REST, where the files publish it."""
+    """The port of REST, where the files publish it."""
     replicas_min: int = 1
     replicas_max: int = 1
     target_requests_per_s: float = 0.0
-    """Of one replica, above which another is started; 0: not known."""
+    """The rate of one replica above which another is started; 0: not known."""
     cpus: int = 2
-    """Of one replica."""
+    """CPUs of one replica."""
     memory_bytes: int = 4 << 30
-    """Of one replica."""
+    """Memory of one replica."""
     gpus: int = 0
-    """Of one replica."""
+    """GPUs of one replica."""
     image: str = ""
     """Container to take in place of the pinned one."""
     storage: str = ""
@@ -69,7 +69,7 @@ class ServingPlan:
 
 
 def dns_label(name: str) -> str:
-    """A name in lower case with ``-`` for what Kubernetes does not take; raises ``UsageError``."""
+    """Write a name in lower case, ``-`` for what Kubernetes refuses; raises ``UsageError``."""
     found = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     if found and found[0].isdigit():
         found = f"m-{found}"
@@ -96,7 +96,7 @@ def claim_of(storage: str) -> tuple[str, str]:
 
 
 def replicas(text: str) -> tuple[int, int]:
-    """``3`` or ``2:10`` as the fewest and the most; raises ``UsageError``."""
+    """Read ``3`` or ``2:10`` as the fewest and the most; raises ``UsageError``."""
     fewest, _, most = text.partition(":")
     try:
         found = int(fewest), int(most or fewest)

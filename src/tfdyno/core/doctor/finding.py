@@ -29,7 +29,7 @@ class FixStep:
     command: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` where both are empty."""
+        """Raise ``ValueError`` where both are empty."""
         if not (self.text or self.command):
             raise ValueError("a step of a fix needs a sentence or a command")
 
@@ -56,7 +56,7 @@ class Finding:
     """How often it was seen."""
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` without evidence or without a fix."""
+        """Raise ``ValueError`` without evidence or without a fix."""
         if not self.evidence or not self.fix:
             raise ValueError(f"the finding {self.cause} needs evidence and a fix")
 

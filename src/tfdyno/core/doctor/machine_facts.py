@@ -59,7 +59,8 @@ class PythonFacts:
     tensorflow_owners: tuple[str, ...] = ()
     """Distributions that own files under ``tensorflow/``; more than one is a mixed install."""
     tensorflow_folder: str = ""
-    """Of a TensorFlow without package metadata, as on ``PYTHONPATH``; empty: there is none."""
+    """The folder of a TensorFlow without package metadata, as on ``PYTHONPATH``; empty: there is
+    none."""
     build: BuildInfo | None = None
 
     @property
@@ -101,7 +102,7 @@ class DriverFacts:
     """The NVIDIA driver: its kernel module and its library."""
 
     version: str = ""
-    """Of the kernel module, else of the library; empty: none found or not known."""
+    """The version of the kernel module, else of the library; empty: none found or not known."""
     library_version: str = ""
     library_path: str = ""
     cuda: str = ""
@@ -155,7 +156,7 @@ class MachineFacts:
     is_jetson: bool | None = None
     glibc: str = ""
     cpu_flags: tuple[str, ...] = ()
-    """Of ``sse2 avx avx2 avx512f fma``, those the CPU has; every x86_64 has the first, so empty
+    """Those of ``sse2 avx avx2 avx512f fma`` that the CPU has; every x86_64 has the first, so empty
     means not known."""
     memory_bytes: int = 0
     shared_memory_bytes: int = 0
@@ -174,7 +175,7 @@ class MachineFacts:
     pci_gpus: tuple[str, ...] | None = None
     """NVIDIA devices on the PCI bus by address; empty: looked and found none."""
     device_nodes: tuple[str, ...] | None = None
-    """Of ``/dev/nvidia*`` and ``/dev/dxg``."""
+    """The nodes among ``/dev/nvidia*`` and ``/dev/dxg``."""
     driver: DriverFacts = DriverFacts()
     gpus: tuple[GpuFacts, ...] | None = None
     """Cards by NVML or as the user told; empty: looked and found none."""

@@ -12,7 +12,7 @@ class Change:
     """One thing that is written otherwise."""
 
     line: int
-    """Of the script as it was, from 1."""
+    """The line of the script as it was, from 1."""
     name: str
     """What stood there, in short: ``hvd.size()``."""
     why: str
@@ -37,11 +37,11 @@ class Migration:
     path: str
     before: str
     after: str
-    """With all changes; where ``hands`` is not empty it is not whole."""
+    """The text with all changes; where ``hands`` is not empty it is not whole."""
     changes: tuple[Change, ...]
-    """In the order of the lines."""
+    """The changes in the order of the lines."""
     hands: tuple[Hand, ...]
-    """In the order of the lines; empty: ``after`` can be launched."""
+    """What needs a person, in the order of the lines; empty: ``after`` can be launched."""
     diff: str = ""
     """Unified, of ``before`` and ``after``."""
     findings: tuple[Finding, ...] = ()

@@ -32,7 +32,7 @@ class LiveBuffer:
     name: str = ""
     """Operation or layer; empty: not told."""
     shape: str = ""
-    """As XLA prints it, ``f32[250880,4096]``; empty: not told."""
+    """The shape as XLA prints it, ``f32[250880,4096]``; empty: not told."""
     step: int = 0
     """Step of training in which it was made; 0: not told."""
 
@@ -56,13 +56,13 @@ class OomReport:
     pool_bytes: int = 0
     """Taken from the device so far: the regions of the allocator."""
     free_bytes: int = 0
-    """Of the pool, the sum of its free pieces."""
+    """The sum of the pool's free pieces."""
     largest_free_bytes: int = 0
     allocation_count: int = 0
     largest_allocation_bytes: int = 0
     """Largest one that ever succeeded."""
     chunks: tuple[ChunkSize, ...] = ()
-    """In use, those with the most bytes first."""
+    """The chunks in use, those with the most bytes first."""
     buffers: tuple[LiveBuffer, ...] = ()
     """Named ones, the largest first."""
     parameter_bytes: int = 0

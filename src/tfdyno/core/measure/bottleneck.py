@@ -47,7 +47,8 @@ class Bottleneck:
     """None: it cannot be told, as for a leak."""
     proven_gain: Gain | None = None
     settings: dict[str, str] = field(default_factory=dict)
-    """Of a recipe, that make the change: ``{"input.parallel_calls": "-1"}``; empty: by hand."""
+    """The settings of a recipe that make the change: ``{"input.parallel_calls": "-1"}``; empty: by
+    hand."""
     place: str = ""
     """``train.py:41``."""
 
@@ -72,7 +73,7 @@ class StageSpeed:
     """``map(decode)``."""
     place: str = ""
     batch_s: float
-    """Of the time of a batch, what this stage takes; all stages add up to the whole pipeline."""
+    """What this stage takes of the time of a batch; all stages add up to the whole pipeline."""
     samples_per_s: float
     """That it would give if it were alone; 0: more than can be told."""
     bytes_per_s: float = 0.0
@@ -93,9 +94,9 @@ class StepDiagnosis:
     findings: tuple[Bottleneck, ...]
     """The primary one first; of class ``healthy`` alone where nothing gains 10 %."""
     held_s: float = 0.0
-    """Of the step on a batch that is held, which waits for nothing; 0: not measured."""
+    """The time of a step on a batch that is held, which waits for nothing; 0: not measured."""
     batch_s: float = 0.0
-    """Of one batch of the input pipeline by itself; 0: not measured."""
+    """The time of one batch of the input pipeline by itself; 0: not measured."""
     stages: tuple[StageSpeed, ...] = ()
-    """Of the pipeline, its sources first; empty where they could not be told apart."""
+    """The stages of the pipeline, its sources first; empty where they could not be told apart."""
     notes: tuple[str, ...] = ()

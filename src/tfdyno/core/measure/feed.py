@@ -39,7 +39,7 @@ class FeedRound:
     """Seconds that its threads could have worked and waited for a CPU, added up; 0.0: they did not,
     or the system does not tell."""
     read_bytes: int = 0
-    """From files, wherever they lay."""
+    """Bytes read from files, wherever they lay."""
     disk_bytes: int = 0
     """The part of it that came from the disk."""
 
@@ -50,14 +50,14 @@ class DiskFacts:
 
     files: int
     total_bytes: int
-    """Of all files; of a sample of them where there are very many, scaled up."""
+    """The bytes of all files; of a sample of them where there are very many, scaled up."""
     read_files: int
     read_bytes: int
     """That were read for the two times; the files are chosen over the whole data."""
     cold_s: float
-    """After the system was asked to forget them."""
+    """The time after the system was asked to forget them."""
     warm_s: float
-    """At once again."""
+    """The time of reading them at once again."""
     disk_bytes: int
     """That came from the disk while they were cold; much less than ``read_bytes``: the system did
     not forget them, or does not tell."""
@@ -78,7 +78,7 @@ class Feed:
     samples_per_epoch: int = 0
     """0: not known."""
     start_s: float = 0.0
-    """From a new iterator to its first batch."""
+    """The time from a new iterator to its first batch."""
     rounds: tuple[FeedRound, ...]
     looks: tuple[tuple[StageFacts, ...], ...] = ()
     """Its stages, sources first, with their times: once for each look."""
@@ -86,7 +86,7 @@ class Feed:
     """None: no files are known, or they were not read."""
     cpu_kind: CpuKind = "unknown"
     workers: int = 0
-    """Of a PyDataset."""
+    """The workers of a PyDataset."""
     uses_processes: bool = False
     """Whether those are processes; threads share one Python lock."""
     is_cached: bool = False
@@ -125,11 +125,11 @@ class StageRate:
     """One stage with what it takes and gives, per sample and per second of the running pipeline."""
 
     facts: StageFacts
-    """Of the look in the middle."""
+    """The facts of the look in the middle."""
     sample_s: Interval
     """Thread seconds of one sample in this stage alone, waiting for a disk included."""
     share_ratio: float
-    """Of the thread seconds of all stages."""
+    """The share of the thread seconds of all stages."""
     elements_per_s: float
     output_bytes_per_s: float
     most_per_s: float | None
@@ -149,7 +149,7 @@ class FeedNeed:
     needed_per_s: Interval
     """Samples."""
     fed_ratio: float
-    """Of that need, what the measured machine gives."""
+    """The share of that need that the measured machine gives."""
     cpus: tuple[float | None, float | None, float | None]
     """Fewest, best and most that feed it; None: no number of CPUs does."""
 

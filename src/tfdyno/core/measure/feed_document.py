@@ -26,7 +26,7 @@ class FeedTold:
     pace: Pace
     busy_cpus: float
     read_bytes_per_s: float
-    """From files with all CPUs; 0.0: nothing, or not known."""
+    """The rate from files with all CPUs; 0.0: nothing, or not known."""
     disk_per_s: float | None
     """Samples per second that the disk gives in order; None: not measured."""
     cold_per_s: Interval | None = None
@@ -34,9 +34,9 @@ class FeedTold:
     cold_disk_ratio: float = 0.0
     """Share of what was read then that came from the disk."""
     other_ratio: float = 0.0
-    """Of the CPUs, taken by everything else meanwhile."""
+    """The share of the CPUs taken by everything else meanwhile."""
     first_per_s: Interval | None = None
-    """Of the pass that filled a cache, where later ones were measured too."""
+    """The rate of the pass that filled a cache, where later ones were measured too."""
     grows: float | None = None
     """How the rate grows with the CPUs: 1 in proportion, 0 not at all."""
     needs: tuple[FeedNeed, ...] = ()
@@ -59,7 +59,7 @@ class FeedTold:
 
 
 def data_bench_document(told: FeedTold) -> dict[str, Any]:
-    """The documented keys; ``feed`` holds all rounds, and is what ``advise --feed`` reads."""
+    """Write the documented keys; ``feed`` has all rounds, and is what ``advise --feed`` reads."""
     feed, law, rate = told.feed, told.law, told.rate_per_s
     batches_per_s = rate.best / feed.batch_size
     return {

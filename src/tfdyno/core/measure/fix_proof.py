@@ -23,7 +23,7 @@ class Agreement:
     unchanged_ratio: float | None = None
     """By how much the unchanged run differs from itself; None: it was not run twice."""
     steps: int = 0
-    """Of each of the two, over all epochs."""
+    """The steps of each of the two, over all epochs."""
     values: int = 0
     """Losses that were compared."""
 
@@ -33,7 +33,7 @@ class FixProof:
     """What came out of one fix."""
 
     cause: str
-    """Of the finding whose fix it is."""
+    """The cause of the finding whose fix it is."""
     settings: dict[str, str] = field(default_factory=dict)
     verdict: Verdict | None = None
     """None: it could not be measured."""
@@ -64,7 +64,7 @@ class ProvenDiagnosis:
     recipe: Recipe
     """The base with every fix that was kept."""
     proofs: tuple[FixProof, ...] = ()
-    """In the order in which they were tried."""
+    """The proofs in the order in which they were tried."""
     left: tuple[str, ...] = ()
     """Causes whose fixes are still to be tried."""
     after: StepDiagnosis | None = None

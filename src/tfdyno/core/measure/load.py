@@ -10,8 +10,8 @@ from tfdyno.core.base.interval import Interval
 LOAD_FORMAT = "tfdyno load 1"
 """First key of every document; another number is another meaning of its keys."""
 TIMEOUT, CONNECTION, WRONG_ANSWER = -1, -2, -3
-"""In a list of codes, where there is no HTTP status that counts: no answer in time, a connection
-that was lost or refused, and a 200 whose body is not an answer of this model."""
+"""What stands in a list of codes where there is no HTTP status that counts: no answer in time, a
+connection that was lost or refused, and a 200 whose body is not an answer of this model."""
 ACCEPTED = 200
 REFUSALS = (429, 503)
 """How a server says that it has too much to do."""
@@ -26,14 +26,14 @@ class LoadPlan:
 
     kind: StageKind = "closed"
     clients: int = 64
-    """Of a closed loop; each has one request under way."""
+    """The clients of a closed loop; each has one request under way."""
     rate_per_s: float = 0.0
-    """Of an open loop: Poisson arrivals."""
+    """The rate of an open loop: Poisson arrivals."""
     seconds_s: float = 10.0
     """That count, after the warm-up."""
     warmup_s: float = 1.0
     timeout_s: float = 30.0
-    """After which a request without an answer has failed."""
+    """The time after which a request without an answer has failed."""
     seed: int = 0
     decides: bool = False
     """Whether it is the longer stretch that decides on a rate which short ones found."""
@@ -70,12 +70,12 @@ class StageRun:
     began_at: str
     """Date and time, UTC."""
     length_s: float
-    """From the first request to the last that was sent, the warm-up included."""
+    """The time from the first request to the last that was sent, the warm-up included."""
     start_s: tuple[float, ...] = ()
     """When the request was meant to start, since the first; in an open loop not when it was
     sent, so that a wait in the client counts as well."""
     latency_s: tuple[float, ...] = ()
-    """From then to the last byte of the answer."""
+    """The time from then to the last byte of the answer."""
     codes: tuple[int, ...] = ()
     """HTTP status, or below 0 as ``TIMEOUT``, ``CONNECTION``, ``WRONG_ANSWER``."""
     rows_per_request: int = 1
@@ -121,13 +121,13 @@ class StageFigures:
     worst_s: float
     refused_ratio: float
     mean_batch_rows: float
-    """By the server's own count; 0: unknown."""
+    """The mean by the server's own count; 0: unknown."""
     client_cpu_ratio: float
-    """Of one CPU."""
+    """The share of one CPU."""
     client_is_limit: bool
     """Whether the client may be what is measured."""
     usd_per_million: float | None
-    """Per million accepted requests."""
+    """The price of a million accepted requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ from tfdyno.core.recipe.retreat import Retreat
 PROTOCOL_VERSION = 1
 """Results of different versions do not compare."""
 MISSING = -1
-"""In a list of telemetry, for a point that could not be read: a card lost midway, for example."""
+"""What stands in a list of telemetry for a point that could not be read: a card lost midway, for
+example."""
 DataMode = Literal["own", "synthetic", "synthetic-device", "real"]
 """The workload's own; one batch again and again through tf.data, or held on the device; a
 packaged real data set (standard tasks only)."""
@@ -33,11 +34,12 @@ class Protocol:
     least_runs: int = 5
     most_runs: int = 20
     least_samples: int = 30
-    """Per run, in the steady state."""
+    """The fewest samples of a run, in the steady state."""
     least_s: float = 5.0
-    """Per run, in the steady state: a machine that others share swings within seconds."""
+    """The least time of a run in the steady state: a machine that others share swings within
+    seconds."""
     most_s: float = 60.0
-    """Per run, from the first step on, where no epochs are asked for."""
+    """The longest time of a run, from the first step on, where no epochs are asked for."""
     target_ratio: float = 0.02
     """No more runs than ``least_runs`` once the interval of the median is this narrow (half of
     its width over the median)."""
@@ -64,7 +66,7 @@ class BenchTask:
     execution: Literal["xla", "graph", "eager"]
     """What the model was compiled to."""
     batch_size: int
-    """Per replica; 0: it cannot be told, as in a loop without ``tf.function``."""
+    """Samples of each replica; 0: it cannot be told, as in a loop without ``tf.function``."""
     replica_count: int = 1
     samples_per_epoch: int = 0
     """0: unknown."""
@@ -156,7 +158,7 @@ class CardTelemetry:
     throttle: tuple[tuple[str, ...], ...] = ()
     """Reasons at each point; empty: none."""
     corrected_errors: tuple[int, ...] = ()
-    """Of its memory, that ECC corrected since the driver was loaded."""
+    """Errors of its memory that ECC corrected since the driver was loaded."""
     uncorrected_errors: tuple[int, ...] = ()
     """Likewise, that it could not correct."""
 
@@ -170,7 +172,7 @@ class Telemetry:
 
     interval_s: float = 0.5
     at_s: tuple[float, ...] = ()
-    """Since the start of the child."""
+    """The time since the start of the child."""
     cpu_ratio: tuple[float, ...] = ()
     """CPUs that the child kept busy, over all that it may use."""
     other_cpu_ratio: tuple[float, ...] = ()
@@ -178,7 +180,7 @@ class Telemetry:
     memory_bytes: tuple[int, ...] = ()
     """Resident memory of the child."""
     disk_read_bytes: tuple[int, ...] = ()
-    """Since the start of the child."""
+    """Bytes since the start of the child."""
     disk_write_bytes: tuple[int, ...] = ()
     cards: tuple[CardTelemetry, ...] = ()
     cost_ratio: float = 0.0
@@ -198,22 +200,24 @@ class BenchRun:
     excluded: tuple[int, ...] = ()
     """Samples in the steady state that hold more than steps: the first of an epoch."""
     first_step_s: float
-    """From the call of ``fit`` to the end of its first step: tracing and compiling included."""
+    """The time from the call of ``fit`` to the end of its first step: tracing and compiling
+    included."""
     import_s: float
     build_s: float
-    """Of the user's code, up to ``fit``."""
+    """The time of the user's code, up to ``fit``."""
     programs_kept: bool = False
     """Whether compiled programs came from an earlier process: ``first_step_s`` is without them."""
     beside_s: tuple[float, ...] = ()
     """A small computation of tfdyno's own, timed between samples: how fast the CPUs were. Empty on
     a GPU, and where the workload's own threads work on between its steps."""
     beside_places: tuple[int, ...] = ()
-    """Of each, how many samples were before it."""
+    """How many samples were before each of them."""
     peak_memory_bytes: int
     memory_kind: Literal["allocator", "process"]
     """``allocator``: TensorFlow's on the first GPU; ``process``: resident, where there is none."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """Of the last epoch, validation included; only where real data was trained for epochs."""
+    """The metrics of the last epoch, validation included; only where real data was trained for
+    epochs."""
     seconds_to_target_s: float = 0.0
     """Training time until the target; 0: no target, or not reached."""
     telemetry: Telemetry = Telemetry()
@@ -290,7 +294,7 @@ class Summary:
     first_step_s: float
     peak_memory_bytes: int
     utilisation_ratio: float | None = None
-    """Of the GPUs, in the steady state; None: not measured."""
+    """The utilisation of the GPUs, in the steady state; None: not measured."""
     power_w: float | None = None
     energy_j_per_step: float | None = None
     instabilities: tuple[Instability, ...] = ()
@@ -304,7 +308,7 @@ class Comparison:
     ratio: float
     """Throughput of B over that of A, above 1: B is faster; 0: not comparable."""
     interval: tuple[float, float]
-    """Of the ratio, at ``confidence_ratio``."""
+    """The interval of the ratio, at ``confidence_ratio``."""
     confidence_ratio: float
     paired: bool
     """Whether the runs of A and B alternated."""

@@ -35,7 +35,7 @@ class Told:
 
 
 def document_of(told: Sequence[Told], comparison: Comparison | None = None) -> dict[str, Any]:
-    """The document of one measurement, or of A with that of B under ``against``.
+    """Return the document of one measurement, or of A with that of B under ``against``.
 
     Beside the keys of ``bench_document`` each has ``price_performance``, and A ``comparison``.
     """
@@ -47,7 +47,7 @@ def document_of(told: Sequence[Told], comparison: Comparison | None = None) -> d
 
 
 def bench_document(one: Measurement, summary: Summary) -> dict[str, Any]:
-    """All of a measurement and its summary; ``measurement_of`` reads it back.
+    """Return all of a measurement and its summary; ``measurement_of`` reads it back.
 
     Keys are the fields of ``Summary`` (computed: ``median_s``, ``interval_s``,
     ``throughput_per_s``, ...), ``samples_s`` (seconds per step, the steady samples of all runs in
@@ -68,7 +68,7 @@ def bench_document(one: Measurement, summary: Summary) -> dict[str, Any]:
 
 
 def measurement_of(document: object, *, where: str = "the file") -> Measurement:
-    """The measurement that a document was made of; what was computed is left out.
+    """Return the measurement that a document was made of; what was computed is left out.
 
     Args:
         document: As ``bench_document`` made it, after a way through JSON.
@@ -92,7 +92,7 @@ def measurement_of(document: object, *, where: str = "the file") -> Measurement:
 
 
 def metrics_of(one: Measurement) -> dict[str, list[float]]:
-    """Accuracy, loss, ... at the end of every run; empty where the data was made up."""
+    """Return accuracy, loss, ... at the end of every run; empty where the data was made up."""
     if one.protocol.data.startswith("synthetic"):
         return {}
     names = dict.fromkeys(name for run in one.runs for name in run.metrics)

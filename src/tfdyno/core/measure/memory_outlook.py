@@ -25,16 +25,17 @@ class MemoryOutlook:
     steps: int
     """That it is told from."""
     used_bytes: int = 0
-    """At the end of the look; 0: not known."""
+    """What is in use at the end of the look; 0: not known."""
     free_bytes: int = 0
     """The same."""
     full_in_steps: Interval | None = None
-    """From the end of the look; None: it does not grow, or what is free is not known."""
+    """Steps from the end of the look; None: it does not grow, or what is free is not known."""
     full_in_s: Interval | None = None
     until_end_bytes: float | None = None
-    """By which it grows in a whole training; None: its length is not known, or nothing grows."""
+    """Bytes by which it grows in a whole training; None: its length is not known, or nothing grows.
+    """
     training_steps: int = 0
-    """Of a whole training; 0: not known."""
+    """The steps of a whole training; 0: not known."""
     kind: str = ""
-    """Of what grows, as ``GrowthFacts`` has it."""
+    """The kind of what grows, as ``GrowthFacts`` has it."""
     suspects: tuple[str, ...] = ()

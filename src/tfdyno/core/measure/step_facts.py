@@ -60,7 +60,8 @@ class InputFacts:
     files: int = 0
     """Files that it reads, where they can be counted."""
     start_s: float = 0.0
-    """Until a new iterator gives its first batch: every epoch begins so; 0: one serves them all."""
+    """The time until a new iterator gives its first batch: every epoch begins so; 0: one serves
+    them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ class RetraceFacts:
     function: str
     place: str = ""
     traces: int
-    """After the first."""
+    """The traces after the first."""
     calls: int
     seconds_s: float
     """Spent on tracing in the steps that were looked at."""
@@ -89,7 +90,7 @@ class RetraceFacts:
     """What changed: ``argument x: shape (32, 8) -> (31, 8)``, ``argument step: 3 -> 4``,
     ``a new tf.function for each call``."""
     callback: str = ""
-    """In which of the user's callbacks; empty: in none."""
+    """In which of the user's callbacks it was; empty: in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +119,12 @@ class MemoryCourse:
     """``kernel``: pages of the process, which an allocator keeps after they were freed.
     ``allocator``: what is in use by its own account."""
     steps: int
-    """From the first to the last that the slope is told from."""
+    """Steps from the first to the last that the slope is told from."""
     low_bytes_per_step: float
     bytes_per_step: float
     high_bytes_per_step: float
     end_bytes: int
-    """In use at the end."""
+    """Bytes in use at the end."""
     free_bytes: int = 0
     """What was left then; 0: not known."""
     course_bytes: tuple[tuple[int, int], ...] = ()
@@ -137,9 +138,9 @@ class FitsFacts:
     fits: int
     """That were run, the one whose steps were looked at included."""
     counted_by: Literal["kernel", "allocator"]
-    """As ``MemoryCourse`` has it."""
+    """What counted it, as ``MemoryCourse`` has it."""
     begin_bytes: tuple[int, ...]
-    """In use when each fit began, from the second on, garbage collected."""
+    """Bytes in use when each fit began, from the second on, garbage collected."""
     models: tuple[int, ...]
     """Keras models that were alive then."""
     low_bytes_per_fit: float = 0.0
@@ -151,7 +152,7 @@ class FitsFacts:
     place: str = ""
     """Line of the user's that calls fit; empty: not known."""
     free_bytes: int = 0
-    """At the end; 0: not known."""
+    """Bytes free at the end; 0: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,16 +169,16 @@ class OperationFacts:
     host_only: tuple[str, ...] = ()
     """Operations that ran on the CPU though a card was there, with their share of the step."""
     layout_s: float = 0.0
-    """Of ``class_s["data_movement"]``: turning the order of channels of pictures."""
+    """The part of ``class_s["data_movement"]`` that turns the order of channels of pictures."""
     copied_bytes: float = 0.0
     """Between devices, per step."""
     copy_s: float = 0.0
     fed_s: float = 0.0
-    """Of ``copy_s``: from the host to a card."""
+    """The part of ``copy_s`` from the host to a card."""
     fed_bytes: float = 0.0
-    """Of ``copied_bytes``, likewise."""
+    """The part of ``copied_bytes`` from the host to a card."""
     collective_exposed_s: float = 0.0
-    """Per step, in exchange between replicas while nothing was computed."""
+    """The time of a step in exchange between replicas while nothing was computed."""
     collective_hidden_s: float = 0.0
     """The same behind computing."""
     collectives_per_step: float = 0.0
@@ -194,7 +195,7 @@ class CallFacts:
     """The same step on a held batch, started one by one and several in a call, in turns."""
 
     steps: int
-    """Of one call."""
+    """The steps of one call."""
     single_s: tuple[float, ...]
     """Seconds of a step that has a call of its own, round after round."""
     together_s: tuple[float, ...]
@@ -208,13 +209,13 @@ class HostFacts:
     cpus: int
     """Logical CPUs of the machine."""
     usable_cpus: float
-    """Of affinity and the container's limit, whichever is less."""
+    """CPUs by affinity or by the container's limit, whichever is less."""
     threads_intra: int = 0
     threads_inter: int = 0
     cpu_ratio: float = 0.0
     """CPUs kept busy during whole steps, over those usable."""
     other_cpu_ratio: float = 0.0
-    """By other processes."""
+    """The share that other processes take."""
     throttled_ratio: float = 0.0
     """Share of time for which the container's CPU limit held it back."""
     offered_cpus: float = 0.0
@@ -224,7 +225,7 @@ class HostFacts:
     """CPUs kept busy by processes that the script started beside its training, over those
     usable."""
     memory_free_bytes: int = 0
-    """Of the host, for a cache; 0: not known."""
+    """What is free of the host's memory, for a cache; 0: not known."""
 
 
 LONG_RATIO = 1.5
@@ -241,9 +242,9 @@ class StallFacts:
     """More: nothing but the mean of so many is known, of which ``step`` is the last."""
     whole_s: float
     input_s: float = 0.0
-    """In reading data, where that could be timed by itself."""
+    """The time in reading data, where that could be timed by itself."""
     callback_s: float = 0.0
-    """In callbacks, saving left out."""
+    """The time in callbacks, saving left out."""
     validation_s: float = 0.0
     checkpoint_s: float = 0.0
     retrace_s: float = 0.0
@@ -274,7 +275,7 @@ class CardFacts:
     power_w: float = 0.0
     power_limit_w: float = 0.0
     clock_hz: float = 0.0
-    """Of its arithmetic, the mean."""
+    """The mean clock of its arithmetic."""
     clock_limit_hz: float = 0.0
     """The highest that is allowed."""
     lowered_ratio: float = 0.0
@@ -284,7 +285,7 @@ class CardFacts:
     other_memory_bytes: int = 0
     """Held by processes of others at most."""
     corrected_errors: int = 0
-    """Of its memory, that ECC corrected while steps ran."""
+    """Errors of its memory that ECC corrected while steps ran."""
     uncorrected_errors: int = 0
     """That it could not correct since the driver was loaded."""
 
@@ -312,7 +313,7 @@ class StepFacts:
     """0: not known."""
     steps_seen: int = 0
     steps_watched: int = 0
-    """Of these, in which tracing was timed: those after warm-up; 0: all of them."""
+    """Those of these steps in which tracing was timed: those after warm-up; 0: all of them."""
     step_s: tuple[float, ...]
     """Whole steps, with the user's data and callbacks: from one to the next."""
     held_s: tuple[float, ...] = ()
@@ -320,24 +321,27 @@ class StepFacts:
     calls: CallFacts | None = None
     """What a step takes where several go into one call; None: not looked at."""
     callback_s: float = 0.0
-    """Per step, in the user's callbacks."""
+    """The time of a step in the user's callbacks."""
     python_s: float = 0.0
-    """Per step, between two calls of the step outside of callbacks and of reading data."""
+    """The time of a step between two calls of it, outside of callbacks and of reading data."""
     waits_s: float = 0.0
-    """Per step, in reading the data where that can be timed by itself (loops); 0: it cannot."""
+    """The time of a step in reading the data where that can be timed by itself (loops); 0: it
+    cannot."""
     input: InputFacts | None = None
     callbacks: tuple[CallbackFacts, ...] = ()
     epoch_ends_s: float = 0.0
-    """Per epoch, from its last step on, of a record: in neither validation nor callbacks, as far
-    as those were told apart."""
+    """The time of an epoch from its last step on, of a record: in neither validation nor callbacks,
+    as far as those were told apart."""
     epoch_saves_s: float = 0.0
-    """Per epoch, that a record's steps waited for the checkpoints of ``tfdyno train`` itself."""
+    """The time of an epoch that a record's steps waited for the checkpoints of ``tfdyno train``
+    itself."""
     retraces: tuple[RetraceFacts, ...] = ()
     growth: tuple[GrowthFacts, ...] = ()
     memory: tuple[MemoryCourse, ...] = ()
     """Whether it grows or not; the host's by each count there is."""
     fits: FitsFacts | None = None
-    """From fit to fit of a script that calls it again, where memory alone was looked at."""
+    """What moved from fit to fit of a script that calls it again, where memory alone was looked at.
+    """
     operations: OperationFacts | None = None
     host: HostFacts
     float64: tuple[str, ...] = ()
@@ -360,7 +364,7 @@ class StepFacts:
     memory_used_bytes: int = 0
     memory_limit_bytes: int = 0
     compute_capability: str = ""
-    """Of the card, ``8.0``; empty: not known."""
+    """The compute capability of the card, ``8.0``; empty: not known."""
     unaligned: tuple[str, ...] = ()
     """Layers whose widths tensor cores cannot use in full: ``dense_1: 1001 units``."""
     worker_step_s: tuple[float, ...] = ()

@@ -18,7 +18,7 @@ class Target:
     compute_capability: str
     sm_count: int
     cuda_cores: int
-    """Per streaming multiprocessor, as the next three."""
+    """CUDA cores of a streaming multiprocessor, as the next three."""
     max_threads: int
     registers: int
     shared_memory_bytes: int

@@ -17,15 +17,15 @@ class Plan:
     """How long what of a pipeline is measured."""
 
     rounds: int = 5
-    """With each number of CPUs."""
+    """The rounds with each number of CPUs."""
     seconds_s: float = 1.0
-    """Of a round."""
+    """The time of a round."""
     first_pass_s: float = 30.0
-    """At most, of the pass that fills a cache."""
+    """The longest time of the pass that fills a cache."""
     looks: int = 5
-    """At the stages."""
+    """The number of looks at the stages."""
     look_s: float = 0.8
-    """Of one, its start included."""
+    """The time of one, its start included."""
     cold: bool = True
     """Whether the system may be asked to forget the files, so that they come from the disk."""
     fewer_cpus: bool = True

@@ -24,21 +24,22 @@ class Limits:
     """Enough however few steps there are, but for ``FEWEST``."""
     least_steps: int = 30
     warm_s: float = 1.0
-    """Before that, from the end of the first step on: buffers fill, threads find their number."""
+    """The time before that, from the end of the first step on: buffers fill, threads find their
+    number."""
     warm_steps: int = 5
     most_warm_s: float = 3.0
     held_s: float = 2.0
-    """Of steps on one batch that is held."""
+    """The time of steps on one batch that is held."""
     alone_s: float = 3.0
-    """Of the input by itself, as TensorFlow runs it."""
+    """The time of the input by itself, as TensorFlow runs it."""
     stages_s: float = 2.0
-    """Of the input exactly as it is written, for the time of each stage."""
+    """The time of the input exactly as it is written, for the time of each stage."""
     memory_alone: bool = False
     """Only whether memory grows is looked at: neither the parts nor a profile."""
     until_sure: bool = False
     """Enough only when more steps would tell no more, but for ``most_s``."""
     fits_s: float = 90.0
-    """Of later fits of a script that calls it again, where memory alone is looked at."""
+    """The time of later fits of a script that calls it again, where memory alone is looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

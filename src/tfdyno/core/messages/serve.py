@@ -19,9 +19,9 @@ class Tensor:
 
     name: str
     dtype: str
-    """As numpy names it; ``bytes`` for strings."""
+    """The type as numpy names it; ``bytes`` for strings."""
     shape: tuple[int | None, ...] | None
-    """With the batch; None: the signature does not say."""
+    """The shape with the batch; None: the signature does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

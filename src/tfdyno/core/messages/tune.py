@@ -45,7 +45,7 @@ class Pair:
     before: Recipe
     after: Recipe
     batch_size: int = 0
-    """Per replica without a recipe; 0: not known."""
+    """Samples of each replica without a recipe; 0: not known."""
     steps_per_epoch: int = 0
     """0: not known."""
     is_loop: bool = False

@@ -30,7 +30,7 @@ def encode(noun: object) -> str:
 
 
 def fields_of(noun: object) -> dict[str, Any]:
-    """The fields of a noun by name, their values as they are."""
+    """Return the fields of a noun by name, their values as they are."""
     return {one.name: getattr(noun, one.name) for one in dataclasses.fields(noun)}  # type: ignore[arg-type]
 
 
@@ -82,7 +82,7 @@ def _key(name: str, kind: Value) -> Value:
 
 
 def _member(raw: Value, kinds: tuple[Value, ...]) -> Value:
-    """The one of a union that a value is; texts and numbers are what they are."""
+    """Return the one of a union that a value is; texts and numbers are what they are."""
     for kind in kinds:
         origin = typing.get_origin(kind) or kind
         if not isinstance(origin, type) or origin is types.NoneType:

@@ -67,7 +67,7 @@ def project_from(raw: Mapping[str, Any], file: Path) -> Project:
 
 
 def project_name(raw: Mapping[str, Any], file: Path) -> str:
-    """What a project is called: in its file, else as its folder; its runs are found by that.
+    """Return what a project is called: in its file, else as its folder; its runs are found by that.
 
     Of two files in one folder that give no name each has its own: ``nightly.toml`` in ``digits`` is
     ``digits-nightly``.

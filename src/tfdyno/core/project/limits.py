@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 MOST_NAME = 100
 """Signs of a step's name, of which the names of its folders are made."""
 MOST_BYTES = 100_000
-"""Of one text: Linux takes 131,071 for a word of a command line."""
+"""The most bytes of one text: Linux takes 131,071 for a word of a command line."""
 MOST_STEP_BYTES = 500_000
-"""Of all texts of a step."""
+"""The most bytes of all texts of a step."""
 MOST_DEPTH = 8
-"""Of tables and lists in one another."""
+"""The most tables and lists in one another."""
 MOST_WHOLE = 2**63
-"""As TOML has them."""
+"""The largest whole number, as TOML has them."""
 _REMEDY = "put them into a file, and name that"
 
 
@@ -60,7 +60,7 @@ def _checked_bytes(text: str, file: Path, where: str) -> int:
 
 
 def _values(raw: Mapping[str, object]) -> Iterator[tuple[object, int]]:
-    """All keys and values, each with its depth, none below the depth that is refused."""
+    """Walk all keys and values, each with its depth, none below the depth that is refused."""
     left: list[tuple[object, int]] = [(raw, 0)]
     while left:
         value, depth = left.pop()

@@ -17,12 +17,12 @@ class Made:
     before: dict[str, str] = field(default_factory=dict)
     """``stamp`` of each step before it, as its output was taken."""
     stamp: str = ""
-    """Of this making: another one makes another stamp, with the same key too."""
+    """The mark of this making: another one makes another stamp, with the same key too."""
     words: tuple[str, ...] = ()
     headline: str = ""
     duration_s: float = 0.0
-    """Of all sittings."""
+    """The time of all sessions."""
     exit_code: int = 0
     changed: str = ""
-    """In words what it was made from and that changed meanwhile: whether it was made from the old
+    """What it was made from and that changed meanwhile, in words: whether it was made from the old
     or the new nobody knows, so that it does not hold. Empty: nothing did."""

@@ -7,23 +7,24 @@ from pathlib import Path
 from typing import Literal
 
 FOLDER = "tfdyno-project"
-"""Beside the project's file: its history and the outputs of its steps."""
+"""The folder beside the project's file: its history and the outputs of its steps."""
 OUTPUTS = "outputs"
-"""In that folder: one folder per step and key."""
+"""The folder in that folder with one folder per step and key."""
 DOCUMENT = "document.json"
-"""In an output: what the step's command printed with ``--json``."""
+"""The file of an output with what the step's command printed with ``--json``."""
 LOG = "step.log"
-"""In an output: what the step's command told on stderr."""
+"""The file of an output with what the step's command told on stderr."""
 LOCK = ".run.lock"
-"""In that folder: held while a run goes on, or while runs are removed."""
+"""The file in that folder that is held while a run goes on, or while runs are removed."""
 PART = ".part"
 """Ending of an output that is not finished."""
 ANSWER = "answer.json"
-"""In such an output: what the command has printed so far."""
+"""The file of such an output with what the command has printed so far."""
 FIRST = "it has not run yet"
 """Why a step runs that never did."""
 Status = Literal["running", "finished", "reused", "failed", "stopped"]
-"""Of a step. ``running`` also where it was killed; ``reused``: nothing it rests on had changed."""
+"""The status of a step. ``running`` also where it was killed; ``reused``: nothing it rests on had
+changed."""
 RunStatus = Literal["running", "finished", "failed", "stopped"]
 
 
@@ -37,15 +38,16 @@ class ProjectStep:
 
     name: str
     command: str
-    """As on the command line: ``train``, ``bench --serve``."""
+    """The command as on the command line: ``train``, ``bench --serve``."""
     options: dict[str, object] = field(default_factory=dict)
-    """By the names of the command line without the dashes; a list gives an option many times."""
+    """The options by their names on the command line without the dashes; a list gives an option
+    many times."""
     needs: tuple[str, ...] = ()
     """Steps that come first, in the order of the file, those that options name included."""
     inputs: tuple[str, ...] = ()
     """Files and folders that the command reads and no option names."""
     load: dict[str, object] = field(default_factory=dict)
-    """Of ``serve``: options of the load test that the server then gets."""
+    """Options of the load test that the server of ``serve`` then gets."""
     allow_findings: bool = False
     """Whether exit code 1, a finding of severity error, ends the step well."""
 
@@ -57,7 +59,7 @@ class Project:
     name: str
     file: Path
     steps: tuple[ProjectStep, ...]
-    """In the order in which they run."""
+    """The steps in the order in which they run."""
     store: str = ""
     """Folder of the model store for all steps, from the project's file; empty: the user's own."""
     is_named: bool = True
@@ -86,19 +88,19 @@ class StepRun:
     output: str = ""
     """Folder of the output, relative to the project's folder."""
     stamp: str = ""
-    """Of the making that this run took or made, as in ``Made``; empty where nothing whole came of
-    it. Another run may have put another making into the same folder since."""
+    """The mark of the making that this run took or made, as in ``Made``; empty where nothing whole
+    came of it. Another run may have put another making into the same folder since."""
     headline: str = ""
     """The answer in one line."""
     why: str = ""
     """Why it ran, in words; empty where it did not."""
     error: str = ""
     exit_code: int = 0
-    """Of the command; 1 in a step that finished with findings."""
+    """The exit code of the command; 1 in a step that finished with findings."""
     started_at: str = ""
     """UTC, ISO 8601."""
     duration_s: float = 0.0
-    """Of this run; of a step that was reused, the moment it took to see that."""
+    """The time of this run; of a step that was reused, the moment it took to see that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,4 +116,4 @@ class ProjectRun:
     chosen: tuple[str, ...] = ()
     """Names of the steps that it was to do, in their order."""
     steps: tuple[StepRun, ...] = ()
-    """In the order in which they ran."""
+    """The steps in the order in which they ran."""

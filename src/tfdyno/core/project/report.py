@@ -13,10 +13,11 @@ StepKind = Literal[
     "advise", "size", "estimate", "memory", "data", "train", "tune", "bench", "diagnose", "export",
     "models", "edge", "load", "other",
 ]  # fmt: skip
-"""Of a document; ``size``: ``advise --scenario serve``; ``load``: ``bench --serve``."""
+"""The kind of a document; ``size``: ``advise --scenario serve``; ``load``: ``bench --serve``."""
 State = Literal["whole", "gone", "remade", "unreadable", "none"]
-"""Of a step's output; ``gone``: deleted by hand; ``remade``: another run's by now; ``none``: there
-never was one. The history keeps documents too, so that there may be one whatever the state."""
+"""The state of a step's output; ``gone``: deleted by hand; ``remade``: another run's by now;
+``none``: there never was one. The history keeps documents too, so that there may be one whatever
+the state."""
 GainVerdict = Literal["better", "worse", "no_difference", "not_compared"]
 GainWay = Literal["samples", "intervals", "counts", ""]
 """What a ratio is from: the samples of two benches, the intervals of two figures, exact numbers."""
@@ -39,7 +40,7 @@ class KeyFigure:
     high: float | None = None
     """None: no interval is known."""
     confidence_ratio: float = 0.0
-    """Of the interval; 0: it has none."""
+    """The confidence of the interval; 0: it has none."""
     basis: Basis = "measured"
     better: Literal["more", "less", ""] = ""
     of: str = ""
@@ -47,7 +48,7 @@ class KeyFigure:
     place: str = ""
     """The machine it was measured on; empty: not known, or it makes no difference."""
     terms: str = ""
-    """Under which it holds: ``64 clients``; figures of other terms are not compared."""
+    """The terms under which it holds: ``64 clients``; figures of other terms are not compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +76,14 @@ class StepTold:
     trouble: str = ""
     """Why the document, or part of it, is not read; empty: it is."""
     answer: str = ""
-    """In one sentence."""
+    """The answer in one sentence."""
     figures: tuple[KeyFigure, ...] = ()
     """The one that the step stands for first."""
     document: dict[str, Any] = field(default_factory=dict)
     log: str = ""
-    """Of a step that did not come to its end: what it told, relative to the project's folder."""
+    """What a step told that did not come to its end, relative to the project's folder."""
     last_lines: tuple[str, ...] = ()
-    """Of the log."""
+    """The last lines of the log."""
     before: Status | Literal[""] = ""
     """How the step of the run before ended; empty: there was none, or it was not reached."""
     changed: tuple[Change, ...] = ()
@@ -106,9 +107,9 @@ class Gained:
     after: KeyFigure
     verdict: GainVerdict
     ratio: float = 0.0
-    """Above 1 is better; 0: not compared."""
+    """The ratio, above 1 where the later is better; 0: not compared."""
     interval: tuple[float, float] = (0.0, 0.0)
-    """Of the ratio; (0, 0) where it is exact or not compared."""
+    """The interval of the ratio; (0, 0) where it is exact or not compared."""
     confidence_ratio: float = 0.0
     """0: exact, or not compared."""
     way: GainWay = ""
@@ -148,12 +149,12 @@ class ProjectReport:
     """A project's run with its history."""
 
     folder: str
-    """Of history and outputs."""
+    """The folder of history and outputs."""
     told: RunTold
     history: tuple[RunTold, ...] = ()
     """The runs that are shown side by side, the newest first; the one told is among them."""
     run_count: int = 0
-    """Of the project, those not shown included."""
+    """The runs of the project, those not shown included."""
     compared: tuple[RunsCompared, ...] = ()
     """Each of them with the run before it, the newest first; or the two that were named."""
     made_at: str = ""
@@ -167,9 +168,9 @@ class Removal:
 
     runs: tuple[ProjectRun, ...]
     outputs: tuple[str, ...]
-    """Of these runs, finished or begun, that no other run needs."""
+    """Outputs of these runs, finished or begun, that no other run needs."""
     kept_outputs: tuple[str, ...]
-    """Of these runs, that runs which stay name as well."""
+    """Outputs of these runs that runs which stay name as well."""
     unnamed: tuple[str, ...] = ()
     """That no run names at all, as where a history was moved away."""
     freed_bytes: int

@@ -16,7 +16,7 @@ SCRIPT = "python"
 OURS = ("json", "quiet", "verbose", "resume", "help")
 """Options that ``tfdyno run`` gives by itself."""
 ARGUMENTS = "arguments"
-"""Of a script, and of a workload that is one: words behind its name."""
+"""The arguments of a script, and of a workload that is one: words behind its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,8 @@ class Parameter:
     """One option or positional argument of a command."""
 
     names: tuple[str, ...]
-    """As a step may give it, without dashes, the first as it is shown: ``batch-size``."""
+    """The names as a step may give them, without dashes, the first as it is shown: ``batch-size``.
+    """
     flag: str = ""
     """``--batch-size``; empty: positional."""
     off: str = ""
@@ -44,19 +45,19 @@ class CommandShape:
     """One command that a step may run."""
 
     name: str
-    """As in the project's file: ``models add``, ``bench --serve``."""
+    """The name as in the project's file: ``models add``, ``bench --serve``."""
     words: tuple[str, ...]
-    """As on the command line."""
+    """The words as on the command line."""
     parameters: tuple[Parameter, ...]
 
     def parameter(self, name: str) -> Parameter | None:
-        """The one that a step calls so; dashes and underscores are the same."""
+        """Return the one that a step calls so; dashes and underscores are the same."""
         plain = name.replace("_", "-")
         return next((one for one in self.parameters if plain in one.names), None)
 
 
 def nearest(name: str, names: tuple[str, ...]) -> str:
-    """``did you mean …?``, or what there is."""
+    """Suggest: ``did you mean …?``, or what there is."""
     near = difflib.get_close_matches(name.replace("_", "-"), names, n=2, cutoff=0.6)
     return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
 
@@ -100,7 +101,7 @@ def check_value(step: str, name: str, value: object) -> None:
 
 
 def option_words(options: Mapping[str, object], shape: CommandShape) -> tuple[str, ...]:
-    """The command and its options, as it could be typed after ``tfdyno``; without ``--json``.
+    """Write the command and its options as typed after ``tfdyno``; without ``--json``.
 
     Args:
         options: Checked by ``check_options``, with references filled.
@@ -128,7 +129,7 @@ def option_words(options: Mapping[str, object], shape: CommandShape) -> tuple[st
 
 
 def script_words(options: Mapping[str, object]) -> tuple[str, ...]:
-    """Words behind a script: ``arguments`` as they are, every other key as ``--key value``."""
+    """Write the words behind a script: ``arguments`` as they are, other keys as ``--key value``."""
     words: list[str] = []
     for name, value in options.items():
         if name == ARGUMENTS:
@@ -153,7 +154,7 @@ def _words(parameter: Parameter, value: object) -> list[str]:
 
 
 def _guarded(text: str) -> list[str]:
-    """A positional that looks like an option would be taken for one."""
+    """Return a positional that looks like an option would be taken for one."""
     return [f"./{text}" if text.startswith("-") else text]
 
 

@@ -16,13 +16,13 @@ _SHOWN_CHARACTERS = 30
 
 
 def key_of(rests_on: Mapping[str, str]) -> str:
-    """The sha256 of all names and values, whatever their order, as 64 hexadecimal digits."""
+    """Return the sha256 of all names and values, whatever their order, as 64 hexadecimal digits."""
     text = json.dumps(sorted(rests_on.items()), ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def change_words(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Why a step runs again: ``train.py changed; option epochs 5 → 6``; empty: nothing changed."""
+    """Say why a step runs again: ``train.py changed; option epochs 5 → 6``; empty: nothing did."""
     names = [*now, *(name for name in before if name not in now)]
     found = [_words(n, before.get(n), now.get(n)) for n in names if before.get(n) != now.get(n)]
     more = len(found) - _TOLD

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def ordered(needs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """All steps, each behind those that it needs; of those that may run, the first of the file.
+    """Order all steps, each behind those that it needs; else as they stand in the file.
 
     Args:
         needs: Of each step, in the order of the file; names only steps that are there.
@@ -34,7 +34,7 @@ def ordered(needs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def with_needed(names: Iterable[str], needs: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """These steps and all that they rest on."""
+    """Return these steps and all that they rest on."""
     found: set[str] = set()
     left = list(names)
     while left:
@@ -46,7 +46,7 @@ def with_needed(names: Iterable[str], needs: Mapping[str, Sequence[str]]) -> fro
 
 
 def with_resting(names: Iterable[str], needs: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """These steps and all that rest on them."""
+    """Return these steps and all that rest on them."""
     found = set(names)
     for name in ordered(needs):
         if found & set(needs[name]):
@@ -55,7 +55,7 @@ def with_resting(names: Iterable[str], needs: Mapping[str, Sequence[str]]) -> fr
 
 
 def _circle(needs: Mapping[str, Sequence[str]]) -> list[str]:
-    """Along needs that are not met until a step comes again."""
+    """Follow needs that are not met until a step comes again."""
     walk = [next(iter(needs))]
     while walk[-1] not in walk[:-1]:
         walk.append(next(one for one in needs[walk[-1]] if one in needs))

@@ -34,7 +34,7 @@ _PLACES = {
     "models get": ("output", "model"),
     "export": ("output", "export"),
 }
-"""By command: the option that names what is written, and the name in the step's folder."""
+"""The option of each command that names what is written, and the name in the step's folder."""
 _ONLY_WITH = {"diagnose": "fix", "memory": "plan"}
 """Where a command writes nothing unless it has this flag."""
 _RESUMED = {"train": "", "tune": "", "bench": "", "diagnose": "fix"}
@@ -79,7 +79,7 @@ def check_places(step: str, options: Mapping[str, object], shape: CommandShape) 
 def with_outputs(
     options: Mapping[str, object], shape: CommandShape, folder: str
 ) -> dict[str, object]:
-    """The options, and those that name what is written and were not given.
+    """Return the options, and those that name what is written and were not given.
 
     Args:
         options: Of the step.
@@ -100,7 +100,7 @@ def with_outputs(
 
 
 def place_of(shape: CommandShape, options: Mapping[str, object]) -> str:
-    """The name in the step's folder of what the command goes on with; empty: it does not.
+    """Return the name in the step's folder of what the command goes on with; empty: it does not.
 
     Args:
         shape: Of the command.
@@ -117,7 +117,7 @@ def place_of(shape: CommandShape, options: Mapping[str, object]) -> str:
 
 
 def _place(shape: CommandShape, options: Mapping[str, object]) -> tuple[str, str]:
-    """Option and name of what the command writes; both empty: it writes nothing."""
+    """Return option and name of what the command writes; both empty: it writes nothing."""
     option, place = _PLACES.get(shape.name, ("", ""))
     return option, place + (_ending(options) if shape.name == "export" else "")
 
@@ -127,7 +127,7 @@ def _is_inside(text: str) -> bool:
 
 
 def _own_name(value: object) -> str:
-    """The name behind ``{output}/``; empty: it is another place, or not known before it runs."""
+    """Return the name behind ``{output}/``; empty: another place, or not known before it runs."""
     if not isinstance(value, str) or not _is_inside(value):
         return ""
     name = value.removeprefix(f"{_OWN}/").strip("/")
@@ -140,7 +140,7 @@ def _has_place(shape: CommandShape, options: Mapping[str, object]) -> bool:
 
 
 def _is_queued(shape: CommandShape, options: Mapping[str, object]) -> bool:
-    """Whether the command hands a training to an engine and ends before it."""
+    """Return whether the command hands a training to an engine and ends before it."""
     if shape.name != "launch":
         return False
     is_kuberay = any("kuberay" in text for text in texts(options.get("with", ())))
@@ -152,7 +152,7 @@ def _has_flag(options: Mapping[str, object], name: str) -> bool:
 
 
 def _ending(options: Mapping[str, object]) -> str:
-    """Of the one file that an export writes; empty: a folder."""
+    """Return the ending of the one file that an export writes; empty: a folder."""
     value = options.get("to", "")
     formats = [one.strip() for text in (value if isinstance(value, list) else [value])
                for one in str(text).split(",")]  # fmt: skip

@@ -18,18 +18,18 @@ _NAMES = ("format", "name", "id")
 
 
 def named(value: object) -> tuple[str, ...]:
-    """The steps that a value refers to, each once, in order; the step itself is not one."""
+    """Return the steps that a value refers to, each once, in order; the step itself is not one."""
     return tuple(dict.fromkeys(name for name, _ in references(value)))
 
 
 def own_keys(value: object) -> str:
-    """What a value asks of the step's own answer, which is not there yet; empty: nothing."""
+    """Return what a value asks of the step's own answer, which is not there yet; empty: nothing."""
     found = (match for text in texts(value) for match in _PATTERN.finditer(text))
     return next((match[2][1:] for match in found if match[1] == OWN and match[2]), "")
 
 
 def references(value: object) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each step that a value refers to, with the keys of its answer; the step itself is not one."""
+    """Name each other step that a value refers to, with the keys of its answer."""
     for text in texts(value):
         for match in _PATTERN.finditer(text):
             if match[1] and match[1] != OWN:
@@ -37,12 +37,12 @@ def references(value: object) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def has_reference(value: object) -> bool:
-    """Whether there is anything in it to be filled."""
+    """Return whether there is anything in it to be filled."""
     return any(match[1] for text in texts(value) for match in _PATTERN.finditer(text))
 
 
 def texts(value: object) -> Iterator[str]:
-    """All strings of an option's value."""
+    """Collect all strings of an option's value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | tuple):
@@ -54,7 +54,7 @@ def texts(value: object) -> Iterator[str]:
 
 
 def filled(value: object, find: Callable[[str, tuple[str, ...]], str]) -> object:
-    """The value with every reference replaced; ``{{`` and ``}}`` become single braces.
+    """Return the value with every reference replaced; ``{{`` and ``}}`` become single braces.
 
     Args:
         value: A string, number or flag, or a list of them.
@@ -76,7 +76,7 @@ def _one(match: re.Match[str], find: Callable[[str, tuple[str, ...]], str]) -> s
 
 
 def looked_up(document: object, step: str, keys: tuple[str, ...]) -> str:
-    """The value in a step's document, as text.
+    """Return the value in a step's document, as text.
 
     An item of a list is found by its number or by its ``format``, ``name`` or ``id``.
 

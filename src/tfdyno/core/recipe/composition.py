@@ -68,12 +68,12 @@ def refuse_trainer_settings(recipe: Recipe, *, made_up: bool = False) -> None:
 
 
 def is_trainer_only(name: str) -> bool:
-    """Whether a setting, by its flat name, needs the trainer."""
+    """Return whether a setting, by its flat name, needs the trainer."""
     return name.partition(".")[0] in TRAINER_ONLY
 
 
 def _impossible(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
-    """What, why and remedy of each pair that does not go together."""
+    """Tell what, why and remedy of each pair that does not go together."""
     yield from _of_execution(recipe)
     if recipe.precision == "float8" and recipe.strategy not in ("", "single"):
         yield _of_float8(f"strategy = {recipe.strategy}")
@@ -142,7 +142,7 @@ def _of_memory(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
 
 
 def _alone(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
-    """Settings that mean nothing without another."""
+    """Tell settings that mean nothing without another."""
     if recipe.loss_scale and recipe.precision not in ("", "mixed_float16"):
         what = f"loss_scale and precision = {recipe.precision} do not go together"
         yield what, "only mixed_float16 needs its loss scaled", "leave loss_scale out"

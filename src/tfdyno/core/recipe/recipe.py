@@ -61,7 +61,7 @@ class Recipe:
     execution: Execution = "auto"
     """``auto``: what Keras chooses for ``jit_compile``."""
     batch_size: int = 0
-    """Per replica; 0: the workload's own."""
+    """Samples of each replica; 0: the workload's own."""
     accumulation: int = 1
     """Batches per update of the weights."""
     remat: str = ""
@@ -84,9 +84,9 @@ class Recipe:
     cards, 2 without."""
     memory_growth: bool = False
     memory_limit_bytes: int = 0
-    """Of each card, 0: all of it."""
+    """The limit of each card, 0: all of it."""
     memory_fraction: float = 0.0
-    """Of each card's memory, to 1; 0: all that is free."""
+    """The part of each card's memory, to 1; 0: all that is free."""
     visible_devices: str = ""
     """Cards by number, ``0,1``; empty: all that there are."""
     threads_intra: int = 0
@@ -136,14 +136,14 @@ class Recipe:
         return recipe_reading.budget_bytes(self.remat)
 
     def replica_count(self, cards: int) -> int:
-        """How many devices or processes its strategy takes of a machine with so many cards."""
+        """Count the devices or processes its strategy takes of a machine with so many cards."""
         if self.strategy in ("", "single", "tpu"):  # TPUs are counted where they are
             return 1
         return self.devices or cards or DEVICES_WITHOUT_CARD
 
 
 def flat(recipe: Recipe) -> dict[str, Any]:
-    """All settings by name, those of the input as ``input.prefetch``."""
+    """Return all settings by name, those of the input as ``input.prefetch``."""
     found: dict[str, Any] = {}
     for each in dataclasses.fields(Recipe):
         value = getattr(recipe, each.name)
@@ -156,7 +156,7 @@ def flat(recipe: Recipe) -> dict[str, Any]:
 
 
 def diff(a: Recipe, b: Recipe) -> dict[str, tuple[object, object]]:
-    """Settings in which two recipes differ, with both values."""
+    """Return settings in which two recipes differ, with both values."""
     of_b = flat(b)
     return {name: (value, of_b[name]) for name, value in flat(a).items() if value != of_b[name]}
 
@@ -173,7 +173,7 @@ def typed(texts: Iterable[str]) -> dict[str, str]:
 
 
 def from_settings(given: Mapping[str, object], base: Recipe | None = None) -> Recipe:
-    """``base``, or the recipe that changes nothing, with the settings that are given.
+    """Put settings over ``base``, or over the recipe that changes nothing.
 
     Whether the settings go together is another question: ``composition.check_composition``.
 
@@ -194,7 +194,7 @@ def from_settings(given: Mapping[str, object], base: Recipe | None = None) -> Re
 
 
 def _kinds() -> dict[str, str]:
-    """Types of all settings by their flat names, as they are written in the classes."""
+    """Return types of all settings by their flat names, as they are written in the classes."""
     kinds = {each.name: str(each.type) for each in dataclasses.fields(Recipe)}
     del kinds["input"]
     return kinds | {f"input.{e.name}": str(e.type) for e in dataclasses.fields(InputOptions)}

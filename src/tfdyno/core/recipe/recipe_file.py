@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 Given = Recipe | Mapping[str, object] | str | Path | None
 """A recipe, its settings by name, or the path of its file; None: not given."""
 FILE_NAME = "recipe.toml"
-"""Of the recipe in the folder of a run."""
+"""The file of the recipe in the folder of a run."""
 _HEAD = "A recipe of tfdyno. What is not set here stays as the script has it."
 _WIDTH = 76
 
 
 def given_recipe(given: Given) -> Recipe | None:
-    """The recipe that Python code gives, in whichever form; raises ``UsageError``."""
+    """Return the recipe that Python code gives, in whichever form; raises ``UsageError``."""
     if given is None or isinstance(given, Recipe):
         return given
     return from_settings(given) if isinstance(given, Mapping) else read_recipe(Path(given))
@@ -85,7 +85,7 @@ def _comment(sentence: str) -> list[str]:
 
 
 def _value(name: str, value: object) -> str:
-    """A value as TOML has it; None, which TOML has not, as text."""
+    """Return a value as TOML has it; None, which TOML has not, as text."""
     if value is None:
         return '"none"'
     if name == "memory_limit_bytes" and isinstance(value, int):
@@ -96,7 +96,7 @@ def _value(name: str, value: object) -> str:
 
 
 def _amount(amount_bytes: int) -> str:
-    """Bytes with the largest unit that keeps them whole."""
+    """Return bytes with the largest unit that keeps them whole."""
     for unit_bytes, unit in ((GIB, "GiB"), (MIB, "MiB")):
         if amount_bytes and amount_bytes % unit_bytes == 0:
             return f'"{amount_bytes // unit_bytes}{unit}"'

@@ -22,7 +22,7 @@ _OWN_NUMBER = ("input.prefetch", "input.parallel_calls")
 
 
 def read(given: Mapping[str, object], kinds: Mapping[str, str]) -> dict[str, Any]:
-    """The settings by their flat names, each in the type of its field.
+    """Return the settings by their flat names, each in the type of its field.
 
     Args:
         given: Names with values; ``input`` may hold a table of its own.
@@ -81,7 +81,7 @@ def _name(name: str, value: object, text: str) -> str:
 
 
 def budget_bytes(remat: str) -> int:
-    """Bytes that activations may take under a ``remat``; 0: it is ``blocks``, or names of layers.
+    """Read the bytes that activations may take under a ``remat``; 0: ``blocks``, or layers' names.
 
     Raises:
         UsageError: It begins as an amount of memory, as no name of a layer does, and is none.

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe.recipe import Recipe
 
 RetreatStep = Literal["no_triton", "no_autotuning", "graph"]
-"""Without Triton's matrix products; kernels taken without measuring them; without XLA."""
+"""A step back: without Triton's matrix products; kernels taken without measuring them; without XLA.
+"""
 STEPS: tuple[RetreatStep, ...] = get_args(RetreatStep)
 FIRST_STEP = "first step (compiling)"
 """Progress of a child that has trained nothing yet."""
@@ -54,7 +55,7 @@ class Retreat:
 
 
 def is_compiling(progress: str) -> bool:
-    """Whether a child whose last progress this is had XLA compile its first step."""
+    """Return whether a child whose last progress this is had XLA compile its first step."""
     if progress == FIRST_STEP_XLA:
         return True
     with contextlib.suppress(ValueError):
@@ -64,14 +65,14 @@ def is_compiling(progress: str) -> bool:
 
 
 def as_run(recipe: Recipe, retreats: Iterable[Retreat]) -> Recipe:
-    """The recipe that runs after these steps back from the one that was asked for."""
+    """Return the recipe that runs after these steps back from the one that was asked for."""
     if any(one.step == "graph" for one in retreats):
         return replace(recipe, execution="graph")
     return recipe
 
 
 def told_of(retreats: Sequence[Retreat]) -> str:
-    """What was done and why, in one sentence; empty: nothing was."""
+    """Return what was done and why, in one sentence; empty: nothing was."""
     if not retreats:
         return ""
     causes = ", then ".join(dict.fromkeys(one.cause.rstrip(".") for one in retreats))
@@ -81,10 +82,10 @@ def told_of(retreats: Sequence[Retreat]) -> str:
 
 
 def flags_of(retreats: Iterable[Retreat]) -> tuple[str, ...]:
-    """What all of them add to XLA_FLAGS."""
+    """Return what all of them add to XLA_FLAGS."""
     return tuple(flag for one in retreats for flag in one.flags)
 
 
 def name_of(flag: str) -> str:
-    """``--xla_gpu_autotune_level`` of a flag with its value."""
+    """Return ``--xla_gpu_autotune_level`` of a flag with its value."""
     return flag.partition("=")[0]

@@ -35,7 +35,7 @@ class DeviceMesh:
             raise UsageError(f"the mesh {self} is not possible", remedy="give 1 or more each")
 
     def __str__(self) -> str:
-        """As it is typed: ``data=2,model=4``."""
+        """Write it as typed: ``data=2,model=4``."""
         return ",".join(f"{n}={s}" for n, s in zip(self.names, self.sizes, strict=True))
 
     @property
@@ -59,12 +59,12 @@ class DeviceMesh:
         return tuple(name for name in self.names if name != self.data_name)
 
     def size(self, name: str) -> int:
-        """Devices along an axis."""
+        """Return devices along an axis."""
         return self.sizes[self.names.index(name)]
 
 
 def read_mesh(text: str) -> DeviceMesh:
-    """A mesh as typed: ``data=2,model=4``.
+    """Return a mesh as typed: ``data=2,model=4``.
 
     Raises:
         UsageError: It cannot be read.
@@ -78,7 +78,7 @@ def read_mesh(text: str) -> DeviceMesh:
 
 
 def filled(mesh: DeviceMesh | None, devices: int) -> DeviceMesh:
-    """The mesh over all devices: without an axis for the data one is put in front.
+    """Return the mesh over all devices: without an axis for the data one is put in front.
 
     Args:
         mesh: That is asked for; None: all devices split the batch.

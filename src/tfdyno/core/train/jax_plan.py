@@ -31,7 +31,8 @@ class JaxPlan:
     mesh: DeviceMesh | None = None
     """None: all devices split the batch."""
     rules: tuple[Rule, ...] = ()
-    """Of the layout; empty: those that tfdyno proposes, where the mesh has an axis for a model."""
+    """The rules of the layout; empty: those that tfdyno proposes, where the mesh has an axis for a
+    model."""
     host_devices: int = 0
     """Parts of each process' CPU that stand for devices; 0: one, or as XLA_FLAGS says."""
     write_layout: str = ""
@@ -50,7 +51,7 @@ class JaxPlan:
             raise UsageError(what, remedy=f"give 1 to {MOST_HOST_DEVICES}")
 
     def whole_mesh(self, devices: int) -> DeviceMesh:
-        """The mesh over all devices; raises ``UsageError`` where it, or a rule, does not fit."""
+        """Make the mesh over all devices; raises ``UsageError`` where it, or a rule, is wrong."""
         mesh = filled(self.mesh, devices)
         check_rules(self.rules, mesh)
         return mesh
@@ -62,7 +63,7 @@ class JaxPlan:
 
 
 def check_backend(backend: str, given: Sequence[str]) -> str:
-    """The backend that is meant.
+    """Return the backend that is meant.
 
     Args:
         backend: As typed.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE_NAME = "layout.toml"
-"""Of the rules in the folder of a run."""
+"""The file of the rules in the folder of a run."""
 WHOLE = "-"
 """A dimension that is not split, where axes are written in one word."""
 _HEAD = """\
@@ -41,7 +41,7 @@ class Rule:
             raise UsageError(what, why=str(error)) from None
 
     def matches(self, path: str) -> bool:
-        """Whether it is about the weight of this path."""
+        """Return whether it is about the weight of this path."""
         return re.fullmatch(self.pattern, path) is not None
 
 
@@ -52,7 +52,7 @@ class Placed:
     path: str
     shape: tuple[int, ...]
     width_bytes: int
-    """Of one element."""
+    """The bytes of one element."""
     axes: Axes = ()
     """One for each dimension; all empty: it is whole on every device."""
     rule: str = ""
@@ -75,13 +75,13 @@ class Layout:
     idle_rules: tuple[str, ...] = ()
     """Patterns that no weight matches."""
     slot_bytes: int = 0
-    """Of the optimizer's variables on each device."""
+    """The bytes of the optimizer's variables on each device."""
     whole_slot_bytes: int = 0
-    """Of the optimizer's variables, unsplit."""
+    """The bytes of the optimizer's variables, unsplit."""
 
 
 def shard_shape(shape: tuple[int, ...], axes: Axes, mesh: DeviceMesh) -> tuple[int, ...]:
-    """What one device has of a weight: ``(64, 4, 16)`` with model=2 on its heads: ``(64, 2, 16)``.
+    """Return one device's part of a weight: ``(64, 4, 16)`` with model=2 on heads: ``(64, 2, 16)``.
 
     Args:
         shape: Of the whole.
@@ -94,38 +94,38 @@ def shard_shape(shape: tuple[int, ...], axes: Axes, mesh: DeviceMesh) -> tuple[i
 
 
 def bytes_per_device(weight: Placed, mesh: DeviceMesh) -> int:
-    """Bytes of a weight on each device."""
+    """Return bytes of a weight on each device."""
     return math.prod(shard_shape(weight.shape, weight.axes, mesh)) * weight.width_bytes
 
 
 def is_split(weight: Placed, mesh: DeviceMesh) -> bool:
-    """Whether a device has less than the whole of it."""
+    """Return whether a device has less than the whole of it."""
     return bytes_per_device(weight, mesh) < weight.bytes
 
 
 def is_kernel(weight: Placed) -> bool:
-    """Whether it is a matrix or more: what is worth splitting."""
+    """Return whether it is a matrix or more: what is worth splitting."""
     return len(weight.shape) > 1 and weight.bytes > 0
 
 
 def unmatched(layout: Layout) -> tuple[Placed, ...]:
-    """Kernels that no rule is about, the largest first: each device has all of them."""
+    """Return kernels that no rule is about, the largest first: each device has all of them."""
     found = [one for one in layout.weights if is_kernel(one) and not one.rule]
     return tuple(sorted(found, key=lambda one: (-one.bytes, one.path)))
 
 
 def device_bytes(layout: Layout) -> int:
-    """Bytes of all weights on each device."""
+    """Return bytes of all weights on each device."""
     return sum(bytes_per_device(one, layout.mesh) for one in layout.weights)
 
 
 def whole_bytes(layout: Layout) -> int:
-    """Bytes of all weights, unsplit: what each device has without a layout."""
+    """Return bytes of all weights, unsplit: what each device has without a layout."""
     return sum(one.bytes for one in layout.weights)
 
 
 def rule_for(path: str, rules: Sequence[Rule]) -> Rule | None:
-    """The one rule about a weight; None: there is none.
+    """Return the one rule about a weight; None: there is none.
 
     Raises:
         UsageError: Two rules match, and nothing says which holds.
@@ -141,7 +141,7 @@ def rule_for(path: str, rules: Sequence[Rule]) -> Rule | None:
 
 
 def checked_axes(path: str, shape: tuple[int, ...], rule: Rule, mesh: DeviceMesh) -> Axes:
-    """The axes of a rule for a weight.
+    """Return the axes of a rule for a weight.
 
     Args:
         path: Of the weight.
@@ -170,7 +170,7 @@ def checked_axes(path: str, shape: tuple[int, ...], rule: Rule, mesh: DeviceMesh
 
 
 def rules_from(raw: dict[str, Any], where: str) -> tuple[Rule, ...]:
-    """The rules of a TOML file: ``[rules]`` with a pattern and its axes on each line.
+    """Return the rules of a TOML file: ``[rules]`` with a pattern and its axes on each line.
 
     Args:
         raw: What the file says.
@@ -196,25 +196,25 @@ def _rule(pattern: str, axes: object, where: str) -> Rule:
 
 
 def read_rules(path: Path) -> tuple[Rule, ...]:
-    """The rules of a file; raises ``UsageError``."""
+    """Return the rules of a file; raises ``UsageError``."""
     from tfdyno.core.base.codec import read_toml
 
     return rules_from(read_toml(path), str(path))
 
 
 def to_toml(rules: Iterable[Rule]) -> str:
-    """Rules as a file that ``read_rules`` reads."""
+    """Return rules as a file that ``read_rules`` reads."""
     lines = [f"{_quoted(one.pattern)} = [{', '.join(map(_quoted, one.axes))}]" for one in rules]
     return "\n".join([_HEAD, "[rules]", *lines, ""])
 
 
 def rule_word(rule: Rule) -> str:
-    """A rule as one word of a command: ``.*/kernel=-,model``."""
+    """Return a rule as one word of a command: ``.*/kernel=-,model``."""
     return f"{rule.pattern}={','.join(name or WHOLE for name in rule.axes)}"
 
 
 def read_rule_word(text: str) -> Rule:
-    """A rule from a word of a command; raises ``UsageError``."""
+    """Return a rule from a word of a command; raises ``UsageError``."""
     pattern, equals, axes = text.rpartition("=")
     if not equals or not pattern:
         raise UsageError(f"--rule {text} cannot be read", remedy="write PATTERN=-,model")

@@ -44,12 +44,12 @@ class SearchSpace:
         return math.prod(len(values) for values in self.choices.values())
 
     def combinations(self) -> Iterator[dict[str, Value]]:
-        """Every one of them, that of the starting recipe first."""
+        """Give every one of them, that of the starting recipe first."""
         for values in itertools.product(*self.choices.values()):
             yield dict(zip(self.choices, values, strict=True))
 
     def holds(self, values: Mapping[str, Value]) -> bool:
-        """Whether the values are a combination of this space."""
+        """Return whether the values are a combination of this space."""
         return values.keys() == self.choices.keys() and all(
             value in self.choices[name] for name, value in values.items()
         )
@@ -80,7 +80,7 @@ def read_space(texts: Iterable[str], base: Recipe) -> dict[str, tuple[Value, ...
 
 
 def read_values(name: str, values: Iterable[object], base: Recipe) -> tuple[Value, ...]:
-    """Values of one setting, each once; raises as ``read_space`` does."""
+    """Return values of one setting, each once; raises as ``read_space`` does."""
     _check_tunable(name)
     read = [_read(name, value, base) for value in values]
     if not read:
@@ -106,7 +106,7 @@ def _check_tunable(name: str) -> None:
 def recipe_at(
     values: Mapping[str, Value], space: SearchSpace, start: Recipe, *, update_samples: int
 ) -> Recipe:
-    """The starting recipe with the values; where one is the start's own, that is left as it is.
+    """Set the values on the starting recipe; one that is the start's own is left as it is.
 
     A batch that is a part of an update of the start is accumulated until it is one, unless the
     accumulation is tuned. Where the start itself accumulates, every other batch is accumulated as
@@ -137,12 +137,12 @@ def _typed(value: object) -> object:
 
 
 def changes_of(recipe: Recipe, start: Recipe) -> dict[str, str]:
-    """Settings of a recipe that are not as the start has them, as they are typed."""
+    """Return settings of a recipe that are not as the start has them, as they are typed."""
     return {name: typed_value(value) for name, (_, value) in diff(start, recipe).items()}
 
 
 def typed_value(value: object) -> str:
-    """A value as it is typed behind ``--set key=``; empty text is the script's own."""
+    """Return a value as it is typed behind ``--set key=``; empty text is the script's own."""
     if value is None:
         return "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -14,7 +14,7 @@ class TrainPreview:
     """A plan; 0 means that something is not known."""
 
     reference: str
-    """Of the workload, as typed."""
+    """The workload, as typed."""
     title: str
     """The model's own name."""
     recipe: Recipe
@@ -26,10 +26,10 @@ class TrainPreview:
     optimizer: str = ""
     replicas: int = 1
     batch_size: int = 0
-    """Per replica."""
+    """Samples of each replica."""
     samples_per_epoch: int = 0
     steps_asked: int = 0
-    """Of an epoch, where they were asked for."""
+    """The steps of an epoch, where they were asked for."""
     epochs: int = 1
     output: str
     goes_on: bool = False

@@ -15,19 +15,20 @@ from tfdyno.core.recipe.retreat import Retreat
 from tfdyno.core.train.layout import Layout
 
 History = dict[str, list[float]]
-"""As Keras' ``History.history``: one value per epoch of every metric; NaN as null in JSON."""
+"""The history as Keras' ``History.history`` has it: one value per epoch of every metric; NaN as
+null in JSON."""
 CHECKPOINTS, MODEL = "checkpoints", "model.keras"
-"""In the folder of a run."""
+"""What lies in the folder of a run."""
 NAN_LOSS, NAN_WEIGHTS = "NaN loss", "NaN weights"
 """Why a training ended early that has nothing to go on with but an earlier checkpoint."""
 MARKERS = "step-*.json"
-"""In ``CHECKPOINTS``: what makes a checkpoint count."""
+"""The folder in ``CHECKPOINTS`` of what makes a checkpoint count."""
 _TIME = re.compile(r"([\d.]+)\s*(s|min|h)")
 _UNITS_S = {"s": 1.0, "min": MINUTE_S, "h": HOUR_S}
 
 
 def how_often(asked: object, what: str) -> tuple[int, float]:
-    """A number of steps, or a time as 30s, 10min, 1h; as (steps, seconds), one of them 0.
+    """Return a number of steps, or a time as 30s, 10min, 1h; as (steps, seconds), one of them 0.
 
     Args:
         asked: As typed, or a number.
@@ -46,7 +47,7 @@ def how_often(asked: object, what: str) -> tuple[int, float]:
 
 
 def seconds_text(seconds_s: float) -> str:
-    """A time as ``how_often`` reads it, every digit of it: ``90s``, ``1000000s``."""
+    """Return a time as ``how_often`` reads it, every digit of it: ``90s``, ``1000000s``."""
     plain = f"{Decimal(repr(seconds_s)):f}"
     return f"{plain.rstrip('0').rstrip('.') if '.' in plain else plain}s"
 
@@ -106,11 +107,12 @@ class Pace:
     epochs: int = 0
     """That ended."""
     epoch_end_s: float = 0.0
-    """From the last step of an epoch to the end of its validation and callbacks, of all epochs."""
+    """The time from the last step of an epoch to the end of its validation and callbacks, of all
+    epochs."""
     validation_s: float = 0.0
-    """Of that, in validation."""
+    """The part of that in validation."""
     callback_s: float | None = None
-    """Of that, in the user's callbacks; None: not told apart."""
+    """The part of that in the user's callbacks; None: not told apart."""
     save_s: float = 0.0
     """That the training waited for checkpoints, those at ends of epochs included."""
     saves: int = 0
@@ -130,9 +132,9 @@ class TrainOutcome:
     skipped_updates: int = 0
     """Left out because a gradient overflowed in float16."""
     seconds_s: float = 0.0
-    """Of this session, from its first step on."""
+    """The time of this session, from its first step on."""
     samples_per_s: float = 0.0
-    """Of this session, without its first step."""
+    """The rate of this session, without its first step."""
     replica_count: int = 1
     global_batch_size: int = 0
     seed: int | None = None

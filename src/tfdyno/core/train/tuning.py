@@ -56,17 +56,17 @@ class Trial:
     """Whether it failed because the workload itself cannot be run so."""
     estimate: TrialEstimate | None = None
     batch_size: int = 0
-    """Per replica; 0: not known."""
+    """Samples of each replica; 0: not known."""
     changes_batch: bool = False
     """Whether an update of the weights takes other samples than under the starting recipe."""
     rates_per_s: tuple[float, ...] = ()
     """Samples per second of each run, over all replicas."""
     beside_s: tuple[float, ...] = ()
-    """Of each run the small computation beside its steps; empty where there is none."""
+    """The small computation beside the steps of each run; empty where there is none."""
     samples_per_s: float = 0.0
     """The middle of its runs; 0: it was not measured."""
     interval_per_s: tuple[float, float] = (0.0, 0.0)
-    """Of ``samples_per_s``, at ``Tuning.confidence_ratio``; both 0: not known."""
+    """The interval of ``samples_per_s``, at ``Tuning.confidence_ratio``; both 0: not known."""
     peak_memory_bytes: int = 0
     measurement: str = ""
     """ID in the folder of results."""
@@ -114,13 +114,13 @@ class Tuning:
     update_samples: int = 0
     """Samples of an update under the start, over all replicas; 0: not known."""
     runs: int = 0
-    """Of each trial that is measured to its end."""
+    """The runs of each trial that is measured to its end."""
     asked_trials: int = 0
     left: int = 0
     """Combinations of the space of which nothing is known."""
     ended: TuningEnd = "trials"
     confidence_ratio: float
-    """Of intervals, and of what is called sure."""
+    """The confidence of intervals, and of what is called sure."""
     spread_ratio: float = 0.0
     """Standard deviation from run to run of the same trial; 0: not known."""
     engine: Literal["local", "ray"] = "local"
@@ -129,10 +129,10 @@ class Tuning:
     notes: tuple[str, ...] = ()
 
     def trial(self, number: int) -> Trial:
-        """The trial of this number; raises ``StopIteration`` where there is none."""
+        """Return the trial of this number; raises ``StopIteration`` where there is none."""
         return next(one for one in self.trials if one.number == number)
 
     def counts(self) -> dict[TrialStatus, int]:
-        """How many trials ended in each way; ways without any are left out."""
+        """Return how many trials ended in each way; ways without any are left out."""
         found = {name: sum(one.status == name for one in self.trials) for name in STATUSES}
         return {name: count for name, count in found.items() if count}

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from tfdyno.core.cluster.cluster import ProcessRank
 
 CALL_S = 5.0
-"""For a connection: what a firewall drops is never answered."""
+"""The time for a connection: what a firewall drops is never answered."""
 CHUNK_BYTES = 1 << 20
 MOST_STREAM_BYTES = 256 << 20
 STREAM_S = 1.0
 TICK_S = 0.1
 LAST_S = 60.0
-"""For what is on its way to arrive."""
+"""The time for what is on its way to arrive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,7 @@ def _drained(line: socket.socket) -> dict[str, Any]:
 
 
 def _anywhere(seat: ProcessRank) -> socket.socket:
-    """A listener on a port that the system chooses, as NCCL's are."""
+    """Return a listener on a port that the system chooses, as NCCL's are."""
     host = host_of(seat.own)
     is_6 = socket.has_dualstack_ipv6() and host not in LOOPBACKS
     found = socket.socket(socket.AF_INET6 if is_6 or host == "::1" else socket.AF_INET)

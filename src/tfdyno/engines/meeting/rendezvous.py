@@ -39,12 +39,12 @@ Tell = Callable[[str], object]
 Facts = Mapping[str, str]
 """What is compared between all: versions."""
 Lines = Mapping[int, socket.socket]
-"""From worker 0 to the others by rank."""
+"""Lines from worker 0 to the others by rank."""
 
 WAIT_S = 600.0
-"""For all to be there: images are pulled, queues are waited in."""
+"""The time for all to be there: images are pulled, queues are waited in."""
 ANSWER_S = 120.0
-"""For one that has come to answer."""
+"""The time for one that has come to answer."""
 RETRY_S = 0.5
 
 
@@ -97,7 +97,7 @@ def serve_rendezvous(
     wait_s: float = WAIT_S,
     stay: Callable[[Lines], object] | None = None,
 ) -> None:
-    """As worker 0: wait for all others, give them the message, and let them begin together.
+    """Wait for all others as worker 0, give them the message, and let them begin together.
 
     Args:
         seat: Of worker 0.
@@ -143,7 +143,7 @@ def join_rendezvous(
     wait_s: float = WAIT_S,
     stay: Callable[[socket.socket, dict[str, Any]], object] | None = None,
 ) -> dict[str, Any]:
-    """As any other worker: call worker 0, check what it says, and begin when all begin.
+    """Call worker 0 as any other worker, check what it says, and begin when all begin.
 
     Args:
         seat: Of this process.
@@ -230,7 +230,7 @@ def _call_self(seat: ProcessRank, nonce: str) -> socket.socket | None:
 
 
 def _look_into(mirror: socket.socket) -> None:
-    """What came back from the own address: nothing, or the refusal of another worker 0."""
+    """Read what came back from the own address: nothing, or the refusal of another worker 0."""
     answer: dict[str, Any] = {}
     with contextlib.suppress(OSError, ToolError), contextlib.closing(mirror):
         answer = received(mirror, HELLO_S)
@@ -321,7 +321,7 @@ def _hear_checked(peer: _Peer) -> None:
 def _welcomed(
     seat: ProcessRank, facts: Facts, tell: Tell, wait_s: float
 ) -> tuple[socket.socket, dict[str, Any]]:
-    """The line to worker 0, and what it says; who hangs up before that is not there yet."""
+    """Return the line to worker 0, and what it says; who hangs up before that is not there yet."""
     until_s = time.monotonic() + wait_s
     hello = {"rank": seat.rank, "size": seat.size, "host": socket.gethostname()}
     hello |= {"tfdyno": 1, "process": os.getpid(), "facts": dict(facts)}
@@ -341,7 +341,7 @@ def _welcomed(
 
 
 def _called(seat: ProcessRank, tell: Tell, until_s: float, wait_s: float) -> socket.socket:
-    """The line to worker 0, as soon as it answers."""
+    """Return the line to worker 0, as soon as it answers."""
     address, told, why = seat.addresses[0], False, "it hung up"
     while time.monotonic() < until_s:
         try:
@@ -363,7 +363,7 @@ def _called(seat: ProcessRank, tell: Tell, until_s: float, wait_s: float) -> soc
 
 
 def _from_leader(connection: socket.socket, key: str, wait_s: float, seat: ProcessRank) -> Value:
-    """What worker 0 says; a line that ends before the welcome is ``ConnectionError``."""
+    """Return what worker 0 says; a line that ends before the welcome is ``ConnectionError``."""
     try:
         answer = received(connection, wait_s)
     except (OSError, ToolError) as error:

@@ -22,17 +22,17 @@ LOOPBACK_6 = "::1"
 LOOPBACKS = (LOOPBACK, LOOPBACK_6, "localhost")
 """Processes of one machine listen to nobody else."""
 HELLO_S = 5.0
-"""For a line to be taken, and for a stranger to say who it is."""
+"""The time for a line to be taken, and for a stranger to say who it is."""
 MOST_BYTES = 1 << 22
 
 
 def worker(rank: int) -> str:
-    """What people call it."""
+    """Return what people call it."""
     return f"worker {rank}"
 
 
 def listening(seat: ProcessRank) -> socket.socket:
-    """A socket that listens on this process' port; raises ``ToolError``."""
+    """Return a socket that listens on this process' port; raises ``ToolError``."""
     listener = bound(seat)
     try:
         listener.listen(1024)
@@ -43,7 +43,7 @@ def listening(seat: ProcessRank) -> socket.socket:
 
 
 def bound(seat: ProcessRank) -> socket.socket:
-    """A socket on this process' port that does not listen yet; raises ``ToolError``.
+    """Return a socket on this process' port that does not listen yet; raises ``ToolError``.
 
     It is one of loopback alone where all are on this machine.
     """
@@ -94,7 +94,7 @@ def put(connection: socket.socket, message: Mapping[str, Any]) -> None:
 
 
 def received(connection: socket.socket, wait_s: float) -> dict[str, Any]:
-    """One line; raises ``ToolError`` where it is none, ``OSError`` where nothing comes.
+    """Return one line; raises ``ToolError`` where it is none, ``OSError`` where nothing comes.
 
     Who hangs up in the middle of it, or before, is a ``ConnectionError``.
     """
@@ -119,13 +119,13 @@ def received(connection: socket.socket, wait_s: float) -> dict[str, Any]:
 
 
 def plain(error: TfdynoError) -> dict[str, str]:
-    """An error as plain values."""
+    """Return an error as plain values."""
     kind = "usage" if isinstance(error, UsageError) else "tool"
     return {"kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy}
 
 
 def rebuilt(fault: Value) -> TfdynoError:
-    """The error of plain values, whatever they are."""
+    """Make the error of plain values, whatever they are."""
     given = fault if isinstance(fault, dict) else {}
     kind = UsageError if given.get("kind") == "usage" else ToolError
     return kind(

@@ -105,7 +105,7 @@ class _Refused(ToolError):  # noqa: N818  (it is what happened)
 
 
 def take_part(line: socket.socket, act: Act) -> None:
-    """As any other worker: do what worker 0 asks until it is done; raises ``ToolError``."""
+    """Do what worker 0 asks, as any other worker, until it is done; raises ``ToolError``."""
     while True:
         try:
             asked = received(line, 2 * ROUND_S)

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FILE = Path("/opt/ml/input/config/resourceconfig.json")
-"""In every container; the variables are set by SageMaker's training toolkit alone."""
+"""The file in every container; the variables are set by SageMaker's training toolkit alone."""
 
 
 def with_hosts(environment: Mapping[str, str], file: Path = FILE) -> dict[str, str]:
-    """The variables with ``SM_HOSTS`` and ``SM_CURRENT_HOST``, where SageMaker's file tells them.
+    """Add ``SM_HOSTS`` and ``SM_CURRENT_HOST``, where SageMaker's file tells them.
 
     Raises:
         UsageError: The file cannot be read.

@@ -40,12 +40,12 @@ class Task:
 
 
 def task_name(kind: str, index: int) -> str:
-    """What people call a task; there is but one chief."""
+    """Return what people call a task; there is but one chief."""
     return kind if kind == "chief" else f"{NAMES.get(kind, kind)} {index}"
 
 
 def multiworker(count: int) -> tuple[Task, ...]:
-    """Workers that are all alike; the first is the chief.
+    """Make workers that are all alike; the first is the chief.
 
     Raises:
         UsageError: There is none.
@@ -56,7 +56,7 @@ def multiworker(count: int) -> tuple[Task, ...]:
 
 
 def parameter_server(workers: int = 2, servers: int = 1) -> tuple[Task, ...]:
-    """A chief that schedules the steps, workers that take them, servers that hold the weights.
+    """Make a chief that schedules the steps, workers that take them, servers with the weights.
 
     Raises:
         UsageError: There is no worker or no server.
@@ -70,7 +70,7 @@ def parameter_server(workers: int = 2, servers: int = 1) -> tuple[Task, ...]:
 
 
 def chief_of(tasks: Sequence[Task]) -> Task:
-    """The task whose result is the result of all: the chief, or else the first worker.
+    """Return the task whose result is the result of all: the chief, or else the first worker.
 
     Raises:
         UsageError: There is neither, or a task comes twice.
@@ -86,18 +86,18 @@ def chief_of(tasks: Sequence[Task]) -> Task:
 
 
 def never_ends(task: Task, tasks: Sequence[Task]) -> bool:
-    """Whether the task works for the chief until it is ended: all others beside a server."""
+    """Return whether the task works for the chief until it is ended: all others beside a server."""
     has_servers = any(one.kind == "ps" for one in tasks)
     return task.kind == "ps" or (has_servers and task.kind == "worker")
 
 
 def addresses(tasks: Sequence[Task], ports: Sequence[int]) -> dict[Task, str]:
-    """Where each task listens on this machine."""
+    """Return where each task listens on this machine."""
     return {task: f"{LOOPBACK}:{port}" for task, port in zip(tasks, ports, strict=True)}
 
 
 def tf_config(task: Task, where: Mapping[Task, str]) -> str:
-    """The ``TF_CONFIG`` of one task; an evaluator stands outside the cluster, as TensorFlow asks.
+    """Write ``TF_CONFIG`` of a task; an evaluator stands outside the cluster, as TensorFlow asks.
 
     Args:
         task: Whose it is.
@@ -113,7 +113,7 @@ def tf_config(task: Task, where: Mapping[Task, str]) -> str:
 def loopback_variables(
     environment: Mapping[str, str], hosts: Sequence[str] = ("localhost", LOOPBACK)
 ) -> dict[str, str]:
-    """Variables that keep the cluster's own messages away from a proxy of the network.
+    """Return variables that keep the cluster's own messages away from a proxy of the network.
 
     Args:
         environment: The variables so far.
@@ -128,7 +128,7 @@ def loopback_variables(
 
 
 def one_card_each(tasks: Sequence[Task], cards: Sequence[str]) -> dict[Task, str]:
-    """``CUDA_VISIBLE_DEVICES`` of each task: one card for a worker, none for all others.
+    """Return ``CUDA_VISIBLE_DEVICES`` of each task: one card for a worker, none for all others.
 
     Raises:
         UsageError: There are fewer cards than workers.
@@ -145,7 +145,7 @@ def one_card_each(tasks: Sequence[Task], cards: Sequence[str]) -> dict[Task, str
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Ports of this machine that nothing listens on, all of them different.
+    """Return ports of this machine that nothing listens on, all of them different.
 
     They are free when they are found; another program may take one before it is used.
 

@@ -42,12 +42,12 @@ class Fault:
 
 
 def culprit(faults: Sequence[Fault]) -> Fault:
-    """The one that failed first of those with a cause of their own; without such, the first."""
+    """Find who failed first of those with a cause of their own; without such, the first."""
     return min(faults, key=lambda fault: (fault.is_echo, fault.process.ended_s))
 
 
 def evidence(fault: Fault) -> str:
-    """The text that tells why the process failed."""
+    """Return the text that tells why the process failed."""
     error = fault.error
     if not isinstance(error, ChildCrash):
         return str(error)
@@ -57,7 +57,7 @@ def evidence(fault: Fault) -> str:
 
 
 def tells_of_a_loss(text: str) -> bool:
-    """Whether TensorFlow itself says in it that another process is gone."""
+    """Return whether TensorFlow itself says in it that another process is gone."""
     return _is("lost", text)
 
 

@@ -39,14 +39,14 @@ class Limits:
     work_s: float = math.inf
     """All of it; then the processes are asked to end as after Ctrl-C, with the time of that."""
     start_s: float = math.inf
-    """Until each process has told a first progress."""
+    """The time until each process has told a first progress."""
     stop_s: float = 0.0
-    """After Ctrl-C or SIGTERM, for the processes to bring their work to safety and give a result;
-    0 kills them at once."""
+    """The time after Ctrl-C or SIGTERM for the processes to bring their work to safety and give a
+    result; 0 kills them at once."""
     end_s: float = END_S
     """Between the request to end (SIGTERM) and the kill."""
     peers_s: float = PEERS_S
-    """After the chief's end, for the others to end by themselves."""
+    """The time after the chief's end for the others to end by themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Crew:
     output: Hear
 
     def next_end(self, until_s: float) -> Process | None:
-        """The next process that ends, or whose listener fails; None when the time is over."""
+        """Wait for the next process that ends, or whose listener fails; None: time is over."""
         while True:
             left_s = until_s - time.monotonic()
             # In slices: a signal that another thread received is seen only between two of them.
@@ -69,7 +69,7 @@ class Crew:
                 return None
 
     def running(self, *, serving: bool | None = None) -> list[Process]:
-        """Those that have not ended: all, or only those that serve the others or that do not."""
+        """Return those that have not ended: all, or those that serve the others or that do not."""
         alive = [process for process in self.processes if process.runs]
         return [p for p in alive if serving is None or p.command.serves is serving]
 
@@ -228,7 +228,7 @@ def _blame(crew: Crew, first: Fault, judge: Judge, limits: Limits) -> Exception:
 
 
 def _missing(crew: Crew, start_s: float) -> ToolError | None:
-    """The error for processes that gave no sign of life."""
+    """Return the error for processes that gave no sign of life."""
     missing = [process for process in crew.running() if not process.said]
     if not missing:
         return None
@@ -278,7 +278,7 @@ def _wind_up(crew: Crew, judge: Judge, limits: Limits, stop: BaseException) -> N
 
 
 def _dismiss(crew: Crew, limits: Limits) -> None:
-    """The chief is done: the others may end by themselves, and those that serve are ended."""
+    """Let the others end by themselves, now that the chief is done, and end those that serve."""
     for process in crew.running(serving=True):
         process.terminate()
     until_s = time.monotonic() + limits.peers_s

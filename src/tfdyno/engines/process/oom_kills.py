@@ -13,7 +13,7 @@ SIGKILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
 def oom_kills(vmstat: Path = VMSTAT) -> int:
-    """Processes that the kernel has killed for lack of memory since the machine was started.
+    """Return processes that the kernel has killed for lack of memory since the machine was started.
 
     Returns:
         ``NOT_COUNTED`` where it does not say.
@@ -28,7 +28,7 @@ def oom_kills(vmstat: Path = VMSTAT) -> int:
 
 
 def why_killed(before: int, now: int) -> tuple[str, str]:
-    """Why a process was ended by SIGKILL, as far as it is known, and what to do.
+    """Return why a process was ended by SIGKILL, as far as it is known, and what to do.
 
     Args:
         before: ``oom_kills`` when it was started.

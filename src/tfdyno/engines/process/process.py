@@ -22,7 +22,7 @@ from tfdyno.engines.process.oom_kills import NOT_COUNTED, oom_kills
 Hear = Callable[[str], object]
 Ends = Callable[["Process"], object]
 Log = FileIO | None
-"""Without a buffer: what was printed before a crash is in it."""
+"""A log without a buffer: what was printed before a crash is in it."""
 
 KEPT_LINES = 40
 SHOWN_CHARACTERS = 300
@@ -71,12 +71,12 @@ class Process:
     """Its last progress; empty until it has shown a first sign of life."""
     exit_code: int | None = None
     ended_s: float = math.inf
-    """On the monotonic clock."""
+    """When it ended, on the monotonic clock."""
     trouble: Exception | None = None
     """What the listener to its lines raised."""
     threads: list[threading.Thread] = field(default_factory=list)
     oom_kills: int = NOT_COUNTED
-    """Of the machine, when it was started."""
+    """The machine's count when it was started."""
 
     @property
     def runs(self) -> bool:
@@ -102,7 +102,7 @@ class Process:
             os.killpg(self.popen.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """After ``kill``: wait until it is gone."""
+        """Wait, after ``kill``, until it is gone."""
         self.popen.wait()
         # Its output may still be read: by what has left the group, which nobody waits for.
         for thread in self.threads:
@@ -111,7 +111,7 @@ class Process:
             _close(self.popen.stdin)
 
     def last_words(self, count: int = 1) -> str:
-        """``its last line was '…'``; empty for a process that printed nothing."""
+        """Return ``its last line was '…'``; empty for a process that printed nothing."""
         kept = [repr(_short(line)) for line in list(self.lines)[-count:]]
         if not kept:
             return ""
@@ -203,7 +203,7 @@ def _wait(process: Process, reader: threading.Thread, ended: Ends) -> None:
 
 
 def _opened(command: Command) -> Log:
-    """The log, with a line that tells this run from those before it."""
+    """Return the log, with a line that tells this run from those before it."""
     if command.log is None:
         return None
     now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
@@ -221,7 +221,7 @@ def _opened(command: Command) -> Log:
 
 
 def _logged(line: str, log: Log) -> Log:
-    """The log with one more line, or None: a full disk ends the log and not the run."""
+    """Return the log with one more line, or None: a full disk ends the log and not the run."""
     if log is None:
         return None
     try:

@@ -27,7 +27,7 @@ SHOWN_CHARACTERS = 300
 _ERROR = re.compile(r"\w*(Error|Exception)\b: |\b(error|failed)\b|^E\d{4} ", re.IGNORECASE)
 SHARED_MEMORY = Path("/dev/shm")
 LEFT_S = 0.5
-"""After a kill, for what watches the process to put away what it shared."""
+"""The time after a kill for what watches the process to put away what it shared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Event:
 
     process: ServingProcess
     content: dict[str, Any]
-    """As it was printed; empty: the process has ended."""
+    """The line as it was printed; empty: the process has ended."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -44,7 +44,7 @@ class ServingProcess:
     """A started process. Threads behind it write ``lines``."""
 
     name: str
-    """In messages: ``version 3``, ``the front``."""
+    """The name in messages: ``version 3``, ``the front``."""
     popen: subprocess.Popen[str]
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
     """The last of its log."""
@@ -88,7 +88,7 @@ class ServingProcess:
             block.unlink(missing_ok=True)
 
     def last_words(self) -> str:
-        """What its log says last that is an error, else its last lines; for a message."""
+        """Return what its log says last that is an error, else its last lines; for a message."""
         lines = [line.strip()[:SHOWN_CHARACTERS] for line in self.lines if line.strip()]
         errors = [line for line in lines if _ERROR.search(line)]
         return " / ".join(errors[-1:] or lines[-TOLD_LINES:]) or "it printed nothing"
@@ -151,7 +151,7 @@ def _listen(
 
 
 def _read(line: str) -> dict[str, Any]:
-    """The event that a line is; empty: it is none."""
+    """Return the event that a line is; empty: it is none."""
     try:
         content = json.loads(line)
     except ValueError:
@@ -183,7 +183,7 @@ def _opened(log: Path | None) -> IO[str] | None:
 
 
 def _shared_by(pid: int) -> list[Path]:
-    """Shared memory of Triton's Python, which PyTriton names by the process."""
+    """Return shared memory of Triton's Python, which PyTriton names by the process."""
     with contextlib.suppress(OSError):
         return list(SHARED_MEMORY.glob(f"pytrtion{pid}-*"))
     return []

@@ -63,7 +63,7 @@ class CardState:
                 self._link = (generation, width, most)
 
     def condition(self, told: Telemetry | None, slice_name: str) -> Condition:
-        """The state with what was seen under load."""
+        """Return the state with what was seen under load."""
         busy = other_cpu_ratio(told)
         if self.card is None:
             return Condition(other_cpu_ratio=busy)
@@ -94,12 +94,12 @@ def _median(values: Sequence[float]) -> float | None:
 
 
 def other_cpu_ratio(told: Telemetry | None) -> float | None:
-    """Of all processors, what other processes used: the median; None: not known."""
+    """Return the median share of all processors that other processes used; None: not known."""
     return _median(told.other_cpu_ratio) if told else None
 
 
 def _throttle(seen: CardTelemetry | None) -> tuple[str, ...]:
-    """Reasons in a tenth of the readings, most often first; an idle card is not held down."""
+    """Return reasons in a tenth of the readings, most often first; an idle card is not held."""
     readings = seen.throttle if seen else ()
     counts: dict[str, int] = {}
     for reading in readings:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def faults(result: LoadResult) -> tuple[str, ...]:
-    """Why the test failed: another server, errors, refusals that nobody allowed, no answer."""
+    """Say why the test failed: another server, errors, refusals that none allowed, no answer."""
     found: dict[str, None] = {}
     for stage in result.stages:
         run = stage.run
@@ -51,7 +51,7 @@ def _where(plan: LoadPlan) -> str:
 
 
 def warnings(result: LoadResult) -> tuple[str, ...]:
-    """What a reader of the figures has to know."""
+    """Return what a reader of the figures has to know."""
     found = []
     limited = [one for one in result.stages if one.figures.client_is_limit]
     if limited:
@@ -62,7 +62,7 @@ def warnings(result: LoadResult) -> tuple[str, ...]:
 
 
 def _few_words(stage: LoadStage) -> Iterator[str]:
-    """Which quantiles of the answer have no upper end, and how many requests give them one."""
+    """Say which quantiles of the answer have no upper end, and how many requests give one."""
     figures = stage.figures
     tails = {"p95": (figures.p95_s, 0.95), "p99": (figures.p99_s, 0.99),
              "p99.9": (figures.p999_s, 0.999)}  # fmt: skip
@@ -78,7 +78,7 @@ def _few_words(stage: LoadStage) -> Iterator[str]:
 
 
 def _knee_words(result: LoadResult) -> Iterator[str]:
-    """What is not sure of the largest rate."""
+    """Say what is not sure of the largest rate."""
     if not result.p99_limit_s:
         return
     has_decided = any(one.run.plan.decides and not one.run.stopped for one in result.stages)
@@ -93,7 +93,7 @@ def _knee_words(result: LoadResult) -> Iterator[str]:
 
 
 def _client_words(stage: LoadStage) -> str:
-    """What the client adds to the figures by itself."""
+    """Return what the client adds to the figures by itself."""
     cpu, late_ms = stage.figures.client_cpu_ratio, stage.run.lag_p99_s * 1e3
     where = _where(stage.run.plan)
     if cpu >= FULL_CPU_RATIO:

@@ -44,7 +44,7 @@ class BenchRequest:
     """Measured in turns with ``recipe``; None: only that."""
     protocol: Protocol = field(default_factory=Protocol)
     folder: Path | None = None
-    """Of the results; None: the user's own, see ``default_folder``."""
+    """The folder of the results; None: the user's own, see ``default_folder``."""
     resume: bool = False
     label: str = ""
     wait_free: bool = False
@@ -52,7 +52,7 @@ class BenchRequest:
 
 
 def default_folder() -> Path:
-    """Where results are kept that name no folder: ``results`` in the user's data folder."""
+    """Return where results go that name no folder: ``results`` in the user's data folder."""
     return data_dir() / "results"
 
 
@@ -62,7 +62,7 @@ def _never(_sides: Sequence[Measurement]) -> bool:
 
 
 def default_data(workload: Workload) -> DataMode:
-    """The workload's own data where it comes with some; made-up batches for a model alone."""
+    """Return the workload's own data if it comes with some; made-up batches for a model alone."""
     return "own" if workload.kind in {"script", "function", "step_function"} else "synthetic"
 
 
@@ -116,19 +116,19 @@ def bench(
 
 
 def kept_answer(question: BenchRequest) -> tuple[Measurement, ...]:
-    """What the newest bench of the same question measured to its end; empty: there is none."""
+    """Find what the newest bench of this question measured to its end; empty: there is none."""
     results = Results(folder=question.folder or default_folder())
     return results.finished(_key(question))
 
 
 def unfinished_answer(question: BenchRequest) -> tuple[Measurement, ...]:
-    """What the newest bench of the same question measured that stopped midway; empty: none did."""
+    """Find what the newest such bench measured that stopped midway; empty: none did."""
     results = Results(folder=question.folder or default_folder())
     return results.unfinished(_key(question))
 
 
 def can_resume(question: BenchRequest) -> bool:
-    """Whether a bench of the same question stopped midway."""
+    """Return whether a bench of the same question stopped midway."""
     return bool(unfinished_answer(question))
 
 
@@ -151,7 +151,7 @@ def check(question: BenchRequest) -> None:
 
 
 def _resumed(question: BenchRequest, results: Results) -> list[Side]:
-    """The sides of the newest bench of the same question that did not come to its end."""
+    """Return the sides of the newest bench of the same question that did not come to its end."""
     found = results.unfinished(_key(question))
     if not found:
         raise UsageError(
@@ -196,7 +196,7 @@ def _one(
 
 
 def _under(title: str, stage: str) -> str:
-    """A stage of a run under its title; what lasts on the terminal stays so."""
+    """Return a stage of a run under its title; what lasts on the terminal stays so."""
     return Lasting(stage) if isinstance(stage, Lasting) else f"{title}: {stage}"
 
 

@@ -49,15 +49,16 @@ LEAST_S, MOST_S = 10.0, 3600.0
 GRACE_S = 90.0
 """Beyond its time, for the import and a kernel under way, before the child counts as hung."""
 FEWEST = 10
-"""With fewer kernels no estimate uses a sweep."""
+"""The fewest kernels with which an estimate uses a sweep."""
 EXCHANGE_BYTES = (1 << 24, 1 << 27)
 EXCHANGE_S, WITHOUT_GRAPHS_S, LOOK_S = 8.0, 20.0, 60.0
 NO_GRAPHS = {"--xla_gpu_enable_command_buffer": ""}
 """The flag of XLA that takes all kernels out of CUDA graphs."""
 ROOM_RATIO = 0.2
-"""Of a card's memory, for the results of a chain: the operands of all chains lie beside them."""
+"""The share of a card's memory for the results of a chain: the operands of all chains lie beside
+them."""
 BUSY_RATIO = 0.15
-"""Of the time that others keep a card busy; a desktop keeps below it."""
+"""The share of the time that others keep a card busy; a desktop keeps below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,12 +138,12 @@ def calibrate(
 
 
 def shared_copy(card: CardFile) -> CardFile:
-    """A sweep without what may name a machine or a user: messages may hold paths."""
+    """Return a sweep without what may name a machine or a user: messages may hold paths."""
     return replace(card, left_out=(), ended_by="ended early" if card.ended_by else "")
 
 
 def gpu_of(card: CardFile) -> Gpu | None:
-    """The row of the catalogue of a swept card; None for CPUs and cards that it does not have."""
+    """Find the row of a swept card; None for CPUs and cards that the catalogue does not have."""
     try:
         return None if card.card == CPU else find(card.card)
     except UsageError:
@@ -156,7 +157,7 @@ def _not_used(card: CardFile, path: Path) -> str:
 
 
 def _place(question: CalibrateRequest, library: Library) -> _Place:
-    """Which card is swept, by what; raises ``UsageError`` before any work."""
+    """Return which card is swept, by what; raises ``UsageError`` before any work."""
     if not LEAST_S <= question.seconds_s <= MOST_S:
         raise UsageError(
             f"a sweep of {question.seconds_s:g} s is not possible",
@@ -225,7 +226,7 @@ def _installed(python: str) -> Framework:
 def _swept(
     question: CalibrateRequest, place: _Place, lines: Path, progress: Callable[[str], None]
 ) -> tuple[CardSwept, Sampler, BaseException | None]:
-    """What the child told, who watched it, and what ended it early."""
+    """Return what the child told, who watched it, and what ended it early."""
     executions: tuple[Execution, ...] = ("xla", "graph") if place.where == "gpu" else ("graph",)
     request = SweepCard(
         framework=place.framework,
@@ -290,7 +291,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _with_extras(found: Read, place: _Place, progress: Callable[[str], None]) -> Read:
-    """What other processes have to measure: kernels outside CUDA graphs, the exchange of cards."""
+    """Add what other processes have to measure: kernels outside CUDA graphs, the exchange."""
     pace = replace(found.pace, kernel_without_graphs_s=_without_graphs(place, progress))
     if place.state.count > 1 and place.framework == "tensorflow":
         pace = replace(pace, exchange_bytes_per_s=_exchange(place, progress))
@@ -298,7 +299,7 @@ def _with_extras(found: Read, place: _Place, progress: Callable[[str], None]) ->
 
 
 def _without_graphs(place: _Place, progress: Callable[[str], None]) -> float:
-    """Seconds of the smallest kernel where no CUDA graph holds it; 0.0 where that failed."""
+    """Return seconds of the smallest kernel where no CUDA graph holds it; 0.0 where that failed."""
     progress("the smallest kernel without CUDA graphs")
     flags = with_flags(os.environ.get("XLA_FLAGS", ""), NO_GRAPHS)
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
@@ -319,7 +320,7 @@ def _without_graphs(place: _Place, progress: Callable[[str], None]) -> float:
 
 
 def _exchange(place: _Place, progress: Callable[[str], None]) -> float:
-    """Bus bandwidth of the largest all-reduce among the cards; 0.0 where that failed."""
+    """Measure the bus bandwidth of the largest all-reduce among the cards; 0.0: that failed."""
     progress(f"the exchange of {place.state.count} cards")
     asked = MeasureAllReduce(between="cards", sizes_bytes=EXCHANGE_BYTES, budget_s=EXCHANGE_S)
     try:
@@ -366,7 +367,7 @@ def _card_of(
 
 
 def _slug(name: str, place: _Place) -> str:
-    """The row of the catalogue of a GPU, by what the framework and the driver call it."""
+    """Return the row of the catalogue of a GPU, by what the framework and the driver call it."""
     known = place.state.card.slug if place.state.card and not place.state.card.mig else ""
     if known:
         return known

@@ -32,7 +32,7 @@ class Side:
     measurement: Measurement
     summary: Summary
     comparison: Comparison | None
-    """With the first; None: it is the first."""
+    """The comparison with the first; None: it is the first."""
     priced: Priced
 
 
@@ -75,12 +75,12 @@ def _side(
 
 
 def priced(one: Measurement, told: Summary) -> Priced:
-    """What the measured speed costs on the offers of the catalogue."""
+    """Return what the measured speed costs on the offers of the catalogue."""
     return price_performance(one, told.throughput_per_s, _offers([one]))
 
 
 def _offers(measurements: Sequence[Measurement]) -> tuple[Offer, ...]:
-    """The catalogue's, read only where a GPU was measured."""
+    """Return the catalogue's, read only where a GPU was measured."""
     if all(one.environment.device == "cpu" for one in measurements):
         return ()
     from tfdyno.catalog.offers import all_offers

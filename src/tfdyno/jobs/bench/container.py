@@ -42,7 +42,7 @@ class Container:
     digest: str
     """``sha256:...`` that a public source saw; empty: none did."""
     command: str
-    """For Docker, one line for a POSIX shell, in the folder of the workload."""
+    """The command for Docker, one line for a POSIX shell, in the folder of the workload."""
     podman_command: str
     driver_linux: str
     """Smallest NVIDIA driver of the host."""
@@ -58,7 +58,7 @@ def container(
     devices: Sequence[str] = (),
     install: str = "",
 ) -> Container:
-    """The command that benches in the image of a TensorFlow release.
+    """Return the command that benches in the image of a TensorFlow release.
 
     Args:
         arguments: Those of ``tfdyno bench``, without ``--container`` and ``--tf``.
@@ -92,7 +92,7 @@ def container(
 
 
 def _image_of(tensorflow: str) -> tuple[ContainerImage, str]:
-    """The image of a release, and the version that shall run in it."""
+    """Return the image of a release, and the version that shall run in it."""
     images = {one.tensorflow: one for one in container_images() if one.image}
     if not tensorflow:
         newest = list(images.values())[-1]
@@ -123,7 +123,7 @@ def _first_usable() -> str:
 
 
 def _script(image: ContainerImage, version: str, arguments: Sequence[str], install: str) -> str:
-    """What the shell inside does: add what is missing, then bench."""
+    """Return what the shell inside does: add what is missing, then bench."""
     wanted = image.requirement or ("" if version == image.version else "tensorflow")
     theirs = [f"{wanted}=={version}"] if wanted else []
     rest = [*_results(arguments), *arguments]
@@ -139,20 +139,20 @@ def _script(image: ContainerImage, version: str, arguments: Sequence[str], insta
 
 
 def _results(arguments: Sequence[str]) -> list[str]:
-    """A folder for the results that outlives the container, unless one is named."""
+    """Return a folder for the results that outlives the container, unless one is named."""
     own = [*arguments, "--"][: [*arguments, "--"].index("--")]
     is_named = any(one.partition("=")[0] == "--output" for one in own)
     return [] if is_named else ["--output", RESULTS]
 
 
 def _word(text: str) -> str:
-    """Quoted for a shell; by double quotes where that is enough, since single ones go around it."""
+    """Quote for a shell; by double quotes where that is enough, since single ones go around it."""
     plain = shlex.quote(text) == text or NEEDS_SINGLE_QUOTES.intersection(text)
     return shlex.quote(text) if plain or not text else f'"{text}"'
 
 
 def _docker(image: str, devices: Sequence[str], script: str) -> str:
-    """The quotes inside the quotes are Docker's: without them a comma ends the list."""
+    """Quote for Docker: without the quotes inside the quotes a comma ends the list."""
     gpus = shlex.quote(f'"device={",".join(devices)}"') if devices else "all"
     return f"docker run --gpus {gpus} {_run(image, image, script)}"
 
@@ -165,7 +165,7 @@ def _podman(image: str, devices: Sequence[str], script: str) -> str:
 
 
 def _run(name: str, image: str, script: str) -> str:
-    """What both engines take; the host's name and the image's go into the result."""
+    """Return what both engines take; the host's name and the image's go into the result."""
     return (
         '--rm --ipc=host --hostname "$(hostname)" '
         f"-e {IMAGE_VARIABLE}={shlex.quote(name)} "

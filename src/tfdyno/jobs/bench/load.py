@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 START_LIMIT_S = 300.0
-"""For metadata, bodies and metrics; this only ends what hangs for ever."""
+"""The time for metadata, bodies and metrics; this only ends what hangs for ever."""
 STOP_GRACE_S = 60.0
-"""After Ctrl-C, for requests under way to be answered."""
+"""The time after Ctrl-C for requests under way to be answered."""
 PROBE_SECONDS_S = 5.0
-"""Of a rate in the search for the knee, where no seconds are given."""
+"""The time of a rate in the search for the knee, where no seconds are given."""
 LEAST_PER_PROBE, MOST_PROBE_S = 300.0, 60.0
 """A probe of a low rate is longer, so that its p99 means something."""
 DECIDING_TIMES, DECIDING_REQUESTS, DECIDING_S = 4.0, 1500.0, 120.0
@@ -50,11 +50,11 @@ class LoadRequest:
 
     url: str
     clients: int = 64
-    """Of the closed loop."""
+    """The clients of the closed loop."""
     rates_per_s: tuple[float, ...] = ()
     """Open loops, one after the other; empty: a closed loop."""
     seconds_s: float = 0.0
-    """Of each; 0: the default."""
+    """The time of each; 0: the default."""
     rows: int = 1
     p99_s: float = 0.0
     """The promise whose largest rate is looked for; 0: none."""
@@ -147,7 +147,7 @@ def load_test(question: LoadRequest, *, progress: Callable[[str], None] = silent
 
 
 def _plans(question: LoadRequest, stages: list[LoadStage]) -> Iterator[LoadPlan]:
-    """One plan after the other; the search looks at the stages that were."""
+    """Give one plan after the other; the search looks at the stages that were."""
     seconds_s = question.seconds_s or (PROBE_SECONDS_S if question.p99_s else SECONDS_S)
     closed = LoadPlan(
         clients=question.clients,
@@ -177,7 +177,7 @@ def _plans(question: LoadRequest, stages: list[LoadStage]) -> Iterator[LoadPlan]
 
 
 def _probe_s(probed: NextProbe, seconds_s: float) -> float:
-    """How long a rate is tried, where seconds are given or the default."""
+    """Return how long a rate is tried, where seconds are given or the default."""
     rate = probed.rate_per_s
     if not probed.decides:
         return min(MOST_PROBE_S, max(seconds_s, LEAST_PER_PROBE / rate))
@@ -236,7 +236,7 @@ def _stretch(
 
 
 def _holds(run: StageRun, p99_s: float, stage: LoadStage) -> bool | None:
-    """Whether a stretch kept the promise; what arrived must have been answered as it came.
+    """Return whether a stretch kept the promise; what arrived must have been answered as it came.
 
     One that decides has to keep it with the whole interval of its p99.
     """
@@ -250,14 +250,14 @@ def _holds(run: StageRun, p99_s: float, stage: LoadStage) -> bool | None:
 
 
 def _broken(run: StageRun, question: LoadRequest) -> bool:
-    """Whether nothing that follows could be worth anything."""
+    """Return whether nothing that follows could be worth anything."""
     return bool(run.faults or stage_figures(run).errors) or (
         bool(refusals_of(run)) and not question.allow_refusals and not question.p99_s
     )
 
 
 def _price(question: LoadRequest) -> float | None:
-    """Dollars an hour, as given or of the offer; raises ``UsageError`` for an unknown one."""
+    """Return dollars an hour, as given or of the offer; raises ``UsageError``: unknown offer."""
     if not question.offer:
         return question.usd_per_h
     offers = {one.slug: one for one in all_offers()}

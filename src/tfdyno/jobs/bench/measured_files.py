@@ -21,7 +21,7 @@ FORMS = "give a JSON file of tfdyno bench, a folder of results, or FOLDER:ID"
 
 
 def measurements_at(place: str) -> tuple[Measurement, ...]:
-    """The measurements at a place: one, or both of the two sides that one bench wrote to a file.
+    """Read the measurements at a place: one, or both sides that one bench wrote to a file.
 
     Args:
         place: A JSON file, a folder of results (its newest one), or ``folder:beginning of an id``.
@@ -52,7 +52,7 @@ def _by_id(place: str) -> Measurement:
 
 
 def _near(path: Path) -> str:
-    """What the person may have meant, else the forms that there are."""
+    """Return what the person may have meant, else the forms that there are."""
     try:
         names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
     except OSError:
@@ -130,7 +130,7 @@ def _wrong(run: BenchRun) -> str:
 
 
 def _ragged(telemetry: Telemetry) -> bool:
-    """Whether a list of the telemetry is neither empty nor as long as that of the points."""
+    """Return whether a list of the telemetry is neither empty nor as long as that of the points."""
     nouns: tuple[Telemetry | CardTelemetry, ...] = (telemetry, *telemetry.cards)
     lists = [
         getattr(noun, field.name)

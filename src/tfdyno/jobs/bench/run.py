@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe.retreat import Retreat
 
 START_LIMIT_S = HOUR_S
-"""For imports, the user's code up to ``fit`` and the first step, compiled."""
+"""The time for imports, the user's code up to ``fit`` and the first step, compiled."""
 EPOCHS_LIMIT_S = 30 * DAY_S
 """Whole epochs take what they take; this only ends what hangs for ever."""
 
@@ -111,7 +111,7 @@ def _once(
     memory_limit_bytes: int,
     keeps_programs: bool,
 ) -> Measured:
-    """One try, under the steps back that were taken."""
+    """Return one try, under the steps back that were taken."""
     variables = trial.variables(recipe_environment(trial.recipe))
     compiling = Compiling(
         workload=workload,
@@ -195,7 +195,7 @@ def _measured(
 
 
 def _run(found: MeasuredRun, protocol: Protocol, doing: str) -> BenchRun:
-    """The child's numbers, of which only possible ones pass."""
+    """Return the child's numbers, of which only possible ones pass."""
     made_up = protocol.data.startswith("synthetic")
     run = replace(found.run, metrics={} if made_up else _finite(found.run.metrics))
     if not run.steady_s or any(not 0 < sample < math.inf for sample in run.samples_s):
@@ -205,5 +205,5 @@ def _run(found: MeasuredRun, protocol: Protocol, doing: str) -> BenchRun:
 
 
 def _finite(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Metrics that are numbers: a loss of NaN is told in the task's notes, and JSON has none."""
+    """Return metrics that are numbers: a loss of NaN is told in the notes, JSON has none."""
     return {name: value for name, value in metrics.items() if math.isfinite(value)}

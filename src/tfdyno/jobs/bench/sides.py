@@ -41,13 +41,13 @@ class Side:
         return len(self.so_far.runs) if self.so_far else 0
 
     def measurement(self) -> Measurement:
-        """What is measured so far; there is a run."""
+        """Return what is measured so far; there is a run."""
         assert self.so_far
         return self.so_far
 
 
 def new_sides(recipe: Recipe, against: Recipe | None) -> list[Side]:
-    """One side, or A and B of a session."""
+    """Return one side, or A and B of a session."""
     session = secrets.token_hex(6)
     recipes = [(recipe, "")] if against is None else [(recipe, "A"), (against, "B")]
     return [
@@ -57,7 +57,7 @@ def new_sides(recipe: Recipe, against: Recipe | None) -> list[Side]:
 
 
 def next_turn(sides: Sequence[Side], protocol: Protocol) -> int | None:
-    """Whose run is next: A B B A A B B A ...; None when all are done."""
+    """Say whose run is next: A B B A A B B A ...; None when all are done."""
     counts = [side.count for side in sides]
     if min(counts) == max(counts) >= protocol.least_runs:
         enough = counts[0] >= protocol.most_runs
@@ -70,7 +70,7 @@ def next_turn(sides: Sequence[Side], protocol: Protocol) -> int | None:
 
 
 def _narrow(side: Side, protocol: Protocol) -> bool:
-    """Whether the interval of the median is as narrow as the protocol wants it."""
+    """Return whether the interval of the median is as narrow as the protocol wants it."""
     found = summary(side.measurement())
     low_s, high_s = found.interval_s
     return (high_s - low_s) / 2 <= protocol.target_ratio * found.median_s

@@ -23,7 +23,7 @@ class MemoryWatch:
     """Ends a process whose resident memory, with that of its children, is over the limit."""
 
     def __init__(self, limit_bytes: int) -> None:
-        """Nothing is watched yet; a limit of 0 is none."""
+        """Watch nothing yet; a limit of 0 is none."""
         self._limit_bytes = limit_bytes
         self._over = threading.Event()
         self._seen_bytes = 0
@@ -35,7 +35,7 @@ class MemoryWatch:
 
     @contextlib.contextmanager
     def told(self, doing: str) -> Iterator[None]:
-        """Until the block ends; that a run was killed for its memory is said so.
+        """Say, until the block ends, that a run was killed for its memory.
 
         Raises:
             ToolError: It took more than the limit.
@@ -68,7 +68,7 @@ class MemoryWatch:
 
 
 def _resident_bytes(process: object) -> int:
-    """Of a process and what it has started; what ends meanwhile counts nothing."""
+    """Sum over a process and what it has started; what ends meanwhile counts nothing."""
     import psutil
 
     assert isinstance(process, psutil.Process)

@@ -23,7 +23,7 @@ LARGEST_HASH_SEED = 4_294_967_295
 def recipe_environment(
     recipe: Recipe, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Variables to set over those of ``environment`` for a child that runs ``recipe``.
+    """Return variables to set over those of ``environment`` for a child that runs ``recipe``.
 
     What the recipe leaves open is left as the user has set it. Everything else of a recipe is set
     in the child itself (``runtime.recipe_apply``), which also checks what TensorFlow made of it.
@@ -54,7 +54,7 @@ def recipe_environment(
 
 
 def environment_of(software: Software, variables: Mapping[str, str]) -> Environment:
-    """Where a child ran.
+    """Return where a child ran.
 
     Args:
         software: What it says of its own.
@@ -79,7 +79,7 @@ def _of_determinism(recipe: Recipe) -> dict[str, str]:
 
 
 def of_execution(recipe: Recipe, given: Mapping[str, str]) -> dict[str, str]:
-    """Operation by operation means so: without the clusters of a flag that the user has set."""
+    """Run operation by operation: without the clusters of a flag that the user has set."""
     flags = given.get("TF_XLA_FLAGS", "").split()
     if recipe.execution != "graph" or not any(f.startswith(AUTO_CLUSTERING) for f in flags):
         return {}

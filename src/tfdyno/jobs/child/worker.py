@@ -100,7 +100,7 @@ def run_child(
 
 
 def line_of(request: object, result: Path) -> str:
-    """The line that a child reads: what it is asked, and the file that it writes its result to."""
+    """Write the line that a child reads: what it is asked, and the file for its result."""
     fields = dict(request) if isinstance(request, Mapping) else fields_of(request)
     return encode({**fields, "result": result})
 
@@ -108,7 +108,7 @@ def line_of(request: object, result: Path) -> str:
 def child_environment(
     python: str, folder: Path, env: Mapping[str, str] | None, *, hide_gpu: bool
 ) -> dict[str, str]:
-    """All variables of a child.
+    """Return all variables of a child.
 
     Args:
         python: The interpreter that runs it.
@@ -133,7 +133,7 @@ def _python_path(python: str, folder: Path, given: str) -> str:
 
 
 def error_of(process: Process, result: Path) -> Exception | None:
-    """What the end of a child means: None when it has left a result."""
+    """Return what the end of a child means: None when it has left a result."""
     try:
         result_of(process, result)
     except (UsageError, ToolError) as error:
@@ -142,7 +142,7 @@ def error_of(process: Process, result: Path) -> Exception | None:
 
 
 def result_of(process: Process, result: Path) -> Value:
-    """The result, as JSON has it, of a child that has ended; raises as ``run_child`` does."""
+    """Return the result of an ended child, as JSON has it; raises as ``run_child`` does."""
     try:
         outcome: Value = json.loads(result.read_bytes())
     except (OSError, ValueError):
@@ -156,7 +156,7 @@ def result_of(process: Process, result: Path) -> Value:
 
 
 def crash_of(process: Process) -> ChildCrash:
-    """What the end of a child without a result means, by its exit code and its last words."""
+    """Say what the end of a child without a result means, by exit code and last words."""
     code, command = process.exit_code, process.command
     assert code is not None
     words = process.last_words(LAST_LINES if command.name else 1)

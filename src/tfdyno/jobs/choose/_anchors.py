@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def stored() -> Anchors:
-    """The user's anchors, in their data folder."""
+    """Return the user's anchors, in their data folder."""
     return Anchors(folder=data_dir())
 
 
 def subject_of(trace: Trace, *, precision: str, execution: str) -> Subject | None:
-    """What anchors must be of to apply to the estimates of a trace; None: nothing can be."""
+    """Return what anchors must be of to apply to the estimates of a trace; None: nothing can be."""
     if execution not in ("xla", "graph"):
         return None
     return Subject(
@@ -36,14 +36,14 @@ def subject_of(trace: Trace, *, precision: str, execution: str) -> Subject | Non
 
 
 def anchors_for(trace: Trace) -> tuple[Anchor, ...]:
-    """The stored anchors of the model of a trace; raises ``UsageError`` for a damaged file."""
+    """Read the stored anchors of a trace's model; raises ``UsageError`` for a damaged file."""
     key = (trace.title, trace.parameter_count)
     found = stored().read()
     return tuple(one for one in found if (one.subject.title, one.subject.parameter_count) == key)
 
 
 def notes_on(found: Iterable[tuple[str, Recalibration]]) -> tuple[str, ...]:
-    """One sentence on the cards whose times rest on a measurement; none where none does.
+    """Return one sentence on the cards whose times rest on a measurement; none where none does.
 
     Args:
         found: Slug of every estimated card with its recalibration.

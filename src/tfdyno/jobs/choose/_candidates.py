@@ -77,14 +77,14 @@ def candidates_of(
 
 
 def on_its_machines(predictor: Predictor, offer: Offer | None) -> Predictor:
-    """The predictor with the GPUs of a machine of the offer, which only a network asks for."""
+    """Return the predictor with the GPUs of the offer's machine, which only a network asks for."""
     if offer is None or not predictor.network:
         return predictor
     return replace(predictor, gpus_per_node=offer.gpu_count // offer.nodes)
 
 
 def card_of(supplies: Iterable[Supply], candidate: Candidate) -> Gpu:
-    """The card that a candidate was made of, or the share of one."""
+    """Return the card that a candidate was made of, or the share of one."""
     offer = candidate.offer
     wanted = candidate.gpu, candidate.count, offer and offer.slug
     return next(
@@ -143,7 +143,7 @@ def _candidate(
 
 
 def start_h(supply: Supply, estimate: Estimate) -> float:
-    """Hours before the first step: a rented machine boots, a graph is built for every GPU."""
+    """Count hours before the first step: a rented machine boots, each GPU builds a graph."""
     rented = supply.offer is not None and supply.offer.provider != OWNED
     boot_s = assumed().start_up_s if rented else 0.0
     graph = estimate.execution == "graph"
@@ -152,7 +152,7 @@ def start_h(supply: Supply, estimate: Estimate) -> float:
 
 
 def with_reason(draft: Candidate, run: Run) -> Candidate:
-    """The candidate with the words for its row."""
+    """Return the candidate with the words for its row."""
     return replace(draft, reason=row_reason(draft, run, stale=is_stale(draft.offer)))
 
 

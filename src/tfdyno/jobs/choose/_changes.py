@@ -37,7 +37,7 @@ def changes_of(
     *,
     unheld: Candidate | None = None,
 ) -> tuple[Change, ...]:
-    """The lines that apply to this ranking, most telling first.
+    """Return the lines that apply to this ranking, most telling first.
 
     Args:
         ranking: All candidates.
@@ -66,7 +66,7 @@ def changes_of(
 def buying_of(
     ranking: Sequence[Candidate], gpus: Mapping[str, Gpu], run: Run
 ) -> tuple[Change, ...]:
-    """Break-even hours of the cheapest rentable cards that a person can buy, and has not yet.
+    """Return break-even hours of the cheapest rentable cards that a person can buy, and has not.
 
     A card that has not paid for itself while it lasts, by runs as often as somebody makes them, is
     left out. Where nobody said how long the run is, the card is taken to work all the time.
@@ -106,7 +106,7 @@ def _sooner(ranking: Sequence[Candidate], pick: Candidate) -> Change | None:
 
 
 def _tensorflow(ranking: Sequence[Candidate], gpus: Mapping[str, Gpu]) -> Change | None:
-    """The newest release, when it serves cards that had to leave."""
+    """Return the newest release, when it serves cards that had to leave."""
     names = [
         one.gpu_name
         for one in ranking
@@ -122,7 +122,7 @@ def _buyable(gpu: Gpu) -> bool:
 
 
 def _whole_card_rent(ranking: Sequence[Candidate], gpu: str) -> float:
-    """Cheapest price of one whole card that stays, in US$ per hour; 0.0 where there is none."""
+    """Return the cheapest price of one whole card that stays, in US$ per hour; 0.0: none."""
     return min(
         (
             one.offer.usd_per_h / one.count

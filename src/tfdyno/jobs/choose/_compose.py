@@ -76,7 +76,7 @@ def compose(
 
 
 def _all_compiled(ranking: Sequence[Candidate]) -> bool:
-    """Whether the compiler's memory stands behind every row that it can answer for: XLA's."""
+    """Return whether the compiler's memory stands behind every row it can answer for: XLA's."""
     compiled = [
         one.estimate.made_by["memory"] == "exact"
         for one in ranking
@@ -91,7 +91,7 @@ def _with_details(
     market: Sequence[Supply],
     feeder: Feeder | None,
 ) -> tuple[Candidate, ...]:
-    """The picks and, where there is none, the first row with all that the page tells of them."""
+    """Give the picks, or the first row without any, all that the page tells of them."""
     named = {one.slug for one in sober_picks(ranking).values()} or {c.slug for c in ranking[:1]}
     found = []
     for one in ranking:
@@ -173,7 +173,7 @@ def _execution(predictor: Predictor, ranking: Sequence[Candidate]) -> str:
 
 
 def _software(one: Software) -> str:
-    """The release that is answered for, why, and whose measured steps stand behind its times."""
+    """Return the release that is answered for, why, and whose measured steps stand behind it."""
     behind = next(each for each in generations() if each.name == one.generation)
     why = {"asked": "as asked", "installed": "installed here", "newest": "the newest known"}
     first, last = behind.tensorflow_measured
@@ -197,7 +197,7 @@ def _scaling(ranking: Sequence[Candidate], run: Run, predictor: Predictor) -> st
 
 
 def _sources(ranking: Sequence[Candidate]) -> tuple[str, ...]:
-    """Models and cards of the feasible rows, the dates of prices, the tool's own assumptions."""
+    """List models and cards of the feasible rows, dates of prices, the tool's own assumptions."""
     found: dict[str, None] = {}
     for one in ranking:
         if one.verdict == "feasible":

@@ -38,7 +38,7 @@ class Feeder:
     def on(
         self, estimate: Estimate, offer: Offer | None, gpu: Gpu
     ) -> tuple[Estimate, Feeding | None]:
-        """The estimate of a step that may wait for data, and what the offer's CPUs give.
+        """Return the estimate of a step that may wait for data, and what the offer's CPUs give.
 
         An offer that names no number of CPUs is not held back: the estimate stays as it is.
         """
@@ -55,11 +55,11 @@ class Feeder:
         return fed(estimate, given, waiting_w=waiting_w), given
 
     def assumption(self) -> str:
-        """What is taken for the input, in words."""
+        """Return what is taken for the input, in words."""
         return assumption_words(self.feed, self.law, assumed())
 
     def notes(self, ranking: Sequence[Candidate], picks: Sequence[Pick]) -> tuple[str, ...]:
-        """Which offers are not held back, because nobody says how many CPUs they have."""
+        """Return which offers are not held back, because nobody says how many CPUs they have."""
         silent = [one for one in ranking if one.offer and one.feeding is None]
         if not silent:
             return ()

@@ -36,7 +36,7 @@ def scale_outs(
     samples_per_epoch: int,
     price: Callable[[Gpu], GpuPrice | None] | None = None,
 ) -> tuple[ScaleOut, ...]:
-    """What more of each card bring; empty where they serve, or one number of them was asked for.
+    """Say what more of each card bring; empty where they serve, or one number was asked for.
 
     Args:
         gpus: Cards, as they were asked for.
@@ -67,7 +67,7 @@ def scale_outs(
 
 
 def _through_host(gpu: Gpu, found: Sequence[Estimate]) -> bool:
-    """Whether those of several cards in a machine name a link without peer access."""
+    """Return whether those of several cards in a machine name a link without peer access."""
     links = {one.link for one in found if one.replicas > one.nodes and one.link}
     return any(not has_peer_copies(gpu, find_link(slug)) for slug in links)
 
@@ -75,7 +75,7 @@ def _through_host(gpu: Gpu, found: Sequence[Estimate]) -> bool:
 def scaling_of(
     predictor: Predictor, gpu: Gpu, offer: Offer, global_batch_size: int = 0
 ) -> tuple[ScaleOut, ...]:
-    """What 2, 4 and 8 of a card bring in one machine; empty where it cannot train with others.
+    """Say what 2, 4 and 8 of a card bring in one machine; empty where it cannot train with others.
 
     Args:
         predictor: Of the workload.
@@ -107,7 +107,7 @@ def shardings(
     joining: Joining,
     compiling: Compiling | None = None,
 ) -> tuple[Sharding, ...]:
-    """Of the cards that do not hold their part of the batch: by what several do.
+    """Say by what several cards hold the batch where one does not hold its part.
 
     Only what one card was asked to hold counts, and only training.
 
@@ -131,7 +131,7 @@ def shardings(
 
 
 def _bandwidths(gpu: Gpu, joining: Joining) -> dict[int, float]:
-    """Number of cards -> bus bandwidth, of what one machine holds or a network joins."""
+    """Return number of cards -> bus bandwidth, of what one machine holds or a network joins."""
     most, model = most_in_one_machine(gpu), time_model()
     joined = {count: _joined(gpu, count, joining) for count in (2, 4, 8, 16)}
     return {
@@ -149,7 +149,7 @@ def _joined(gpu: Gpu, count: int, joining: Joining) -> Cluster | None:
 
 
 def price_of(gpu: Gpu) -> GpuPrice | None:
-    """The cheapest hour of one GPU among whole cards that stay; None where nobody offers them."""
+    """Return the cheapest hour of one GPU among whole cards that stay; None: nobody offers them."""
     offers = [
         offer
         for offer in all_offers(None)
@@ -160,7 +160,7 @@ def price_of(gpu: Gpu) -> GpuPrice | None:
 
 
 def shared_price(offer: Offer) -> GpuPrice | None:
-    """What one GPU of an offer costs; None where it is the user's own."""
+    """Return what one GPU of an offer costs; None where it is the user's own."""
     if offer.provider == OWNED:
         return None
     return GpuPrice(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tfdyno.jobs.choose.serving_size import SizeRequest
 
 NEAR_RATIO = 1.1
-"""Of the least cost: what costs no more is as cheap, for the balanced pick."""
+"""The ratio to the least cost: what costs no more is as cheap, for the balanced pick."""
 TITLES: tuple[Title, ...] = ("cheapest", "balanced", "fastest")
 
 
@@ -71,7 +71,7 @@ def answer(
 
 
 def picks_of(ranking: Sequence[ServingCandidate]) -> tuple[ServingPick, ...]:
-    """Cheapest, fastest, and the balanced one: of those that cost hardly more, the fastest."""
+    """Pick cheapest, fastest, and balanced: of those that cost hardly more, the fastest."""
     feasible = [one for one in ranking if one.verdict == "feasible"]
     if not feasible:
         return ()
@@ -92,7 +92,7 @@ def _usd(one: ServingCandidate) -> float:
 
 
 def late_s(one: ServingCandidate) -> float:
-    """p99 at the peak to two digits: what differs by less is as late."""
+    """Round p99 at the peak to two digits: what differs by less is as late."""
     return float(f"{one.at_peak.p99_s:.2g}") if one.at_peak else float("inf")
 
 
@@ -123,7 +123,7 @@ def _assumptions(request: SizeRequest, predictor: Predictor, host_s: float) -> d
 
 
 def _latency_words(predictor: Predictor) -> str:
-    """Which program the times of the batches come from."""
+    """Return which program the times of the batches come from."""
     if not (predictor.exact_time and predictor.exact):
         return "every batch estimated from the operations of one trace; nothing was compiled for it"
     families = ", ".join(sorted(predictor.exact))

@@ -31,7 +31,7 @@ def compiled_sharding(
     traced: Traced,
     progress: Callable[[str], None],
 ) -> Sharding:
-    """The ways of a card with memory from the compiler, where it can make them.
+    """Return the ways of a card with memory from the compiler, where it can make them.
 
     Where XLA's plan is larger than the formula's and does not fit, more cards are tried. A way that
     it refuses, or whose samples do not divide evenly, keeps its formula.

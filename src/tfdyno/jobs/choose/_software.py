@@ -19,7 +19,7 @@ LOOK_S = 60.0
 
 
 def software_for(workload: Workload, python: str) -> Software:
-    """What the workload asks for, else what is installed where its code runs, else the newest.
+    """Return what the workload asks for, else what is installed where it runs, else the newest.
 
     Raises:
         UsageError: What is asked for is no release.
@@ -33,7 +33,7 @@ def software_for(workload: Workload, python: str) -> Software:
 
 @lru_cache(maxsize=8)
 def _installed(python: str) -> str:
-    """Version of TensorFlow that an interpreter finds; empty: none."""
+    """Return version of TensorFlow that an interpreter finds; empty: none."""
     if python == sys.executable:
         for name in TENSORFLOW:
             try:
@@ -57,7 +57,7 @@ def _installed(python: str) -> str:
 
 
 def _without_metadata(python: str) -> str:
-    """Version of a TensorFlow that only ``PYTHONPATH`` names; empty: none, or it does not tell."""
+    """Find a TensorFlow that only ``PYTHONPATH`` names; empty: none, or it does not tell."""
     from tfdyno.probe.base.distributions import module_version
     from tfdyno.probe.base.host import this_host
     from tfdyno.probe.base.python import interpreter

@@ -66,7 +66,7 @@ class Request(StepSettings):
     steps: int = 0
     epochs: int = 0
     samples: int = 0
-    """Per epoch."""
+    """The samples of an epoch."""
     deadline_h: float = 0.0
     budget_usd: float = 0.0
     tensorflow: str = ""
@@ -86,7 +86,7 @@ class Outcome:
     advice: Advice
     trace: Trace
     program: Program
-    """Of the recommended card: compiled where it was, else the quick one."""
+    """The program of the recommended card: compiled where it was, else the quick one."""
     gpus: dict[str, Gpu]
     deciding: tuple[Candidate, ...] = ()
     """Rows whose open fit decides the answer."""
@@ -165,7 +165,7 @@ def check(request: Request) -> None:
 
 
 def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
-    """How long the run is: as asked, else as the script's ``fit`` has it, else assumed."""
+    """Return how long the run is: as asked, else as the script's ``fit`` has it, else assumed."""
     per_epoch = request.samples or trace.samples_per_epoch
     epochs, source = request.epochs or trace.epochs or 1, "from the script"
     if request.steps:
@@ -193,7 +193,7 @@ def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
 
 
 def _validation(request: Request, trace: Trace, epochs: int) -> tuple[int, int]:
-    """Samples of a pass over the validation data, and how often the run makes one.
+    """Return samples of a pass over the validation data, and how often the run makes one.
 
     Where other data than the script's are asked for, they are taken to be split alike.
     """
@@ -208,7 +208,7 @@ def _validation(request: Request, trace: Trace, epochs: int) -> tuple[int, int]:
 
 
 def _left_out(offers_file: Path | None) -> tuple[str, ...]:
-    """A note on the rows of the user's price list that break a rule."""
+    """Return a note on the rows of the user's price list that break a rule."""
     rejected = rejected_in(offers_file) if offers_file else ()
     note = left_out_note(str(offers_file), [one.reasons for one in rejected])
     return (note,) if note else ()
@@ -232,7 +232,7 @@ def _unused_network(request: Request) -> tuple[str, ...]:
 def _next_family(
     request: Request, outcome: Outcome, predictor: Predictor, reasons: dict[str, str]
 ) -> str:
-    """The family to compile for now, or an empty string; why one is left out goes to ``reasons``.
+    """Choose the family to compile for now, or none; why one is left out goes to ``reasons``.
 
     ``--route exact`` compiles for every row that runs under XLA, any other for those whose open fit
     decides the answer. Where that is the balanced pick's alone, its own proof settles it.
@@ -254,7 +254,7 @@ def _next_family(
 
 
 def _all_rows(outcome: Outcome) -> tuple[Candidate, ...]:
-    """Picks first, then the ranking's order; without XLA nothing is compiled."""
+    """Order picks first, then as ranked; without XLA nothing is compiled."""
     ordered = [pick.candidate for pick in outcome.advice.picks]
     ordered += [one for one in outcome.advice.ranking if one.verdict != "cannot run"]
     return tuple(one for one in ordered if one.estimate.execution == "xla")
@@ -291,7 +291,7 @@ def _settled(
     progress: Callable[[str], None],
     shown: _Shown,
 ) -> Outcome:
-    """The answer in which no open fit decides, and whose balanced pick surely fits.
+    """Return the answer in which no open fit decides, and whose balanced pick surely fits.
 
     A pick that turns out too small leaves the choice, and the next one is settled in its place.
     """
@@ -316,7 +316,7 @@ def _settled(
 def _unproved(
     request: Request, market: Sequence[Supply], outcome: Outcome, predictor: Predictor
 ) -> Candidate | None:
-    """The balanced pick where a compile at its very batch has to say whether it fits."""
+    """Return the balanced pick where a compile at its very batch has to say whether it fits."""
     best = outcome.advice.pick("balanced")
     if best is None or best.candidate.estimate.fits_verified:
         return None
@@ -331,7 +331,7 @@ def _with_notes(outcome: Outcome, more: tuple[str, ...]) -> Outcome:
 
 
 def _compiled_on(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Gpu, ...]:
-    """The cards of the picks on which XLA would compile the step, each once."""
+    """Return the cards of the picks on which XLA would compile the step, each once."""
     picked = (one.candidate for one in advice.picks)
     slugs = dict.fromkeys(one.gpu for one in picked if one.estimate.execution == "xla")
     return tuple(gpus[slug] for slug in slugs)
@@ -340,14 +340,14 @@ def _compiled_on(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Gpu, ...]:
 def _faults_of_xla(
     predictor: Predictor, advice: Advice, gpus: Mapping[str, Gpu]
 ) -> tuple[str, ...]:
-    """Sentences on those that the picks will meet, and on cards where XLA compiles nothing."""
+    """Say what faults the picks will meet, and on which cards XLA compiles nothing."""
     alone = [gpus[one.gpu] for one in advice.ranking if one.count == 1]
     told = (*foretold(predictor, _compiled_on(advice, gpus)), *without_xla(predictor, alone))
     return tuple(dict.fromkeys(told))
 
 
 def _noted(outcome: Outcome, reason: str) -> Outcome:
-    """The answer with the sentence that says why its pick is not verified, where it needs to be."""
+    """Add the sentence that says why the pick is not verified, where it needs one."""
     best = outcome.advice.pick("balanced")
     if best is None or best.candidate.estimate.fits == "yes":
         return outcome

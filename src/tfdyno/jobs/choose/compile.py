@@ -50,7 +50,7 @@ def compile_exact(
     gpu: Gpu | None = None,
     progress: Callable[[str], None] = silent,
 ) -> Program:
-    """The program that XLA makes of a step for a GPU family.
+    """Return the program that XLA makes of a step for a GPU family.
 
     By default it is compiled once, with so much memory that nothing is recomputed, and serves every
     batch: at the marker batch of the trace, or at the marker prime itself where the model has
@@ -93,7 +93,7 @@ def compile_sharded(
     cards: int,
     progress: Callable[[str], None] = silent,
 ) -> float:
-    """Bytes that XLA's plan holds on each of several cards that share one step.
+    """Return bytes that XLA's plan holds on each of several cards that share one step.
 
     Args:
         traced: The step, at any batch.
@@ -135,7 +135,7 @@ def compile_sharded(
 
 
 def cached_exact(traced: Traced, *, family: str, batch_size: int | None = None) -> Program | None:
-    """The program of ``compile_exact`` if the cache has it; compiles and traces nothing.
+    """Return the program of ``compile_exact`` if the cache has it; compiles and traces nothing.
 
     A program that holds at ``batch_size`` only is not looked for.
     """
@@ -147,7 +147,7 @@ def cached_exact(traced: Traced, *, family: str, batch_size: int | None = None) 
 
 
 def cached_real(traced: Traced, *, family: str, batch_size: int, gpu: Gpu) -> Program | None:
-    """The program of ``compile_exact`` with ``real`` and a card if the cache has it."""
+    """Return the program of ``compile_exact`` with ``real`` and a card if the cache has it."""
     same = batch_size == traced.trace.batch_size
     at_batch = traced if same else kept_trace(traced.trace.workload, batch_size=batch_size)
     if at_batch is None:
@@ -165,7 +165,7 @@ def _check(family: str, batch_size: int | None, real: bool) -> None:
 
 
 def _serving(traced: Traced, family: str, progress: Callable[[str], None]) -> Program | None:
-    """The program for every batch; None where a tensor is too large at the marker prime too."""
+    """Return the program for every batch; None: a tensor is too large at the marker prime too."""
 
     def make(folder: Path) -> None:
         program = None
@@ -181,7 +181,7 @@ def _serving(traced: Traced, family: str, progress: Callable[[str], None]) -> Pr
 
 
 def _at(traced: Traced, batch_size: int, progress: Callable[[str], None]) -> Traced:
-    """The same step traced at another batch."""
+    """Return the same step traced at another batch."""
     if batch_size == traced.trace.batch_size:
         return traced
     progress(f"tracing {traced.trace.title} at batch {batch_size} too")
@@ -189,7 +189,7 @@ def _at(traced: Traced, batch_size: int, progress: Callable[[str], None]) -> Tra
 
 
 def _marker_batches(traced: Traced) -> list[int]:
-    """The batches at which one program for all can be made, best first."""
+    """Return the batches at which one program for all can be made, best first."""
     batch_size, prime = traced.trace.batch_size, traced.trace.marker
     if prime in (0, batch_size):
         return [batch_size]
@@ -199,7 +199,7 @@ def _marker_batches(traced: Traced) -> list[int]:
 def _compiled(
     traced: Traced, family: str, gpu: Gpu | None, progress: Callable[[str], None]
 ) -> Program | None:
-    """From the cache or by a child; None where a tensor is too large to be compiled."""
+    """Take it from the cache or from a child; None: a tensor is too large to be compiled."""
     served = _served(traced, family)
     about = family_named(served)
     memory = gpu.usable_memory_bytes if gpu else AMPLE_MEMORY_BYTES
@@ -252,7 +252,7 @@ def _served(traced: Traced, family: str) -> str:
 
 
 def _attention(program: Program) -> bool:
-    """Whether the quick program has batched matrix products: one per head, as attention has."""
+    """Return whether the quick program has batched matrix products: one a head, as attention."""
     return any(
         kernel.kind == "gemm" and kernel.dims.get("batch", (1,))[0] > 1
         for kernel in program.kernels

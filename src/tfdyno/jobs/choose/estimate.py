@@ -57,7 +57,7 @@ class EstimateRequest(StepSettings):
     workload: Workload | Traced
     gpus: tuple[Gpu, ...]
     batch_size: int = 0
-    """Per replica; 0: the script's own, else Keras' default."""
+    """Samples of each replica; 0: the script's own, else Keras' default."""
     global_batch_size: int = 0
     """Sum over the replicas, held fixed; 0: the batch per replica is held."""
     replicas: tuple[int, ...] = (1,)
@@ -84,7 +84,7 @@ class Answer:
     scaling: tuple[ScaleOut, ...] = ()
     """What more of each card bring; empty where one number of replicas was asked for."""
     sharding: tuple[Sharding, ...] = ()
-    """Of the cards that do not hold the batch alone: how several would."""
+    """How several cards would hold the batch that one of them does not hold alone."""
 
 
 def estimate(question: EstimateRequest, *, progress: Callable[[str], None] = silent) -> Answer:
@@ -143,7 +143,7 @@ def estimate(question: EstimateRequest, *, progress: Callable[[str], None] = sil
 
 
 def counted(question: EstimateRequest) -> EstimateRequest:
-    """The question with ``nodes`` told as replicas, and a network as one wherever it was named.
+    """Tell ``nodes`` as replicas, and a network as one wherever it was named.
 
     What a network as the link joins is settled here, once for all counts of a series.
     """
@@ -259,7 +259,7 @@ def _check_link(question: EstimateRequest) -> None:
 
 
 def _without_network(found: Sequence[Estimate]) -> tuple[str, ...]:
-    """A note where replicas fill more than one machine and no network was named."""
+    """Return a note where replicas fill more than one machine and no network was named."""
     for one in found:
         if one.gpu == CPU:
             continue
@@ -275,7 +275,7 @@ def _without_network(found: Sequence[Estimate]) -> tuple[str, ...]:
 
 
 def network_notes(question: EstimateRequest, found: Sequence[Estimate]) -> tuple[str, ...]:
-    """Notes on networks: one that lacks, that no number has in it, or that was assumed."""
+    """Note networks: one that lacks, that no number has in it, or that was assumed."""
     if found[0].mode != "train":
         return ()
     notes = _without_network(found)
@@ -296,7 +296,7 @@ def network_notes(question: EstimateRequest, found: Sequence[Estimate]) -> tuple
 
 
 def _measured(question: EstimateRequest, predictor: Predictor) -> tuple[str, ...]:
-    """A note where the user's own measurements moved the times."""
+    """Return a note where the user's own measurements moved the times."""
     cards = {gpu.slug: predictor.recalibration(gpu, replicas=question.replicas[0])
              for gpu in question.gpus}  # fmt: skip
     return notes_on(cards.items())

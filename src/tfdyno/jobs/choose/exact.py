@@ -25,13 +25,13 @@ SMALLER = 0.8
 
 
 def families_of(gpus: Iterable[Gpu]) -> tuple[str, ...]:
-    """The families that can be compiled for, in the order of the cards, each once."""
+    """Return the families that can be compiled for, in the order of the cards, each once."""
     found = dict.fromkeys(map(family_of, gpus))
     return tuple(family.slug for family in found if family.supported)
 
 
 def left_out(gpus: Iterable[Gpu]) -> tuple[str, ...]:
-    """A sentence for every family of the cards that cannot be compiled for."""
+    """Return a sentence for every family of the cards that cannot be compiled for."""
     return tuple(
         _kept(family.slug, family.reason)
         for family in dict.fromkeys(map(family_of, gpus))
@@ -92,7 +92,7 @@ def add_family(
 
 
 def kept_quick(reasons: Mapping[str, str]) -> tuple[str, ...]:
-    """A sentence for every reason why families keep the quick answer."""
+    """Return a sentence for every reason why families keep the quick answer."""
     families: dict[str, list[str]] = {}
     for family, reason in reasons.items():
         families.setdefault(reason, []).append(family)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 MOST_NAMES = 3
-"""Of cards that a sentence names."""
+"""The most cards that a sentence names."""
 
 
 def foretold(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
-    """A sentence for every known fault of the predictor's release, model and one of the cards.
+    """Say every known fault of the predictor's release, model and one of the cards.
 
     Args:
         predictor: Of the workload.
@@ -40,7 +40,7 @@ def foretold(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
 
 
 def without_xla(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
-    """A sentence on cards for which XLA of the official wheel compiles nothing.
+    """Return a sentence on cards for which XLA of the official wheel compiles nothing.
 
     They are answered for in graph execution, or in XLA where that was asked for.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def card_of(measurement: Measurement) -> str:
-    """Slug of the one model of card that was measured on.
+    """Return the slug of the one model of card that was measured on.
 
     Raises:
         UsageError: It was measured on a CPU, on a card that the catalogue lacks, or on several.
@@ -87,7 +87,7 @@ def gap(measurement: Measurement, *, progress: Callable[[str], None] = silent) -
 def gaps(
     measurements: Sequence[Measurement], *, kept: bool, progress: Callable[[str], None] = silent
 ) -> tuple[Gap | None, ...]:
-    """The gap of each; None for those that were measured where nothing is estimated.
+    """Return the gap of each; None for those that were measured where nothing is estimated.
 
     Args:
         measurements: At least one.

@@ -50,7 +50,7 @@ class Supply:
 
 
 def supplies(conditions: Conditions) -> tuple[Supply, ...]:
-    """Everything that meets the conditions: offers first, then cards that nobody offers.
+    """Return everything that meets the conditions: offers first, then cards that nobody offers.
 
     Of one provider's like offers (card, count, share, spot or not) the cheapest region stays.
 
@@ -76,12 +76,12 @@ def supplies(conditions: Conditions) -> tuple[Supply, ...]:
 
 
 def scenario_words(scenario: Scenario) -> str:
-    """What a scenario leaves in the choice, as a sentence without a full stop."""
+    """Return what a scenario leaves in the choice, as a sentence without a full stop."""
     return _SCENARIOS[scenario]
 
 
 def is_stale(offer: Offer | None) -> bool:
-    """Whether a price is so old that the answer must say so."""
+    """Return whether a price is so old that the answer must say so."""
     if offer is None or offer.provider == OWNED:
         return False
     return staleness(offer, datetime.datetime.now(tz=datetime.UTC).date()) == "very old"
@@ -132,7 +132,7 @@ def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]
 
 
 def clusters_of(offers: Iterable[Offer], cards: Mapping[str, Gpu], max_nodes: int) -> list[Offer]:
-    """Two machines of an offer, four and so on up to the most, as offers of their own.
+    """Return two machines of an offer, four and so on up to the most, as offers of their own.
 
     Only the largest machines with the card that the provider offers, up to those that nodes of it
     usually are: of smaller ones, a larger one is the nearer choice.
@@ -181,7 +181,7 @@ def _supply(offer: Offer, gpu: Gpu) -> Supply:
 
 
 def share_of(gpu: Gpu, share: float) -> Gpu:
-    """A virtual GPU with ``share`` of a card: of its memory, its multiprocessors, its bandwidth.
+    """Make a virtual GPU of a card's share: of its memory, multiprocessors and bandwidth.
 
     A scheduler may lend more while the neighbours rest; only the share is sure.
     """

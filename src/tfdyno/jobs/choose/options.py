@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.program import Program
 
 SUM_BYTES = 4.0
-"""Of a float32, in which the gradient of every weight is summed up over the batches."""
+"""Bytes of a float32, in which the gradient of every weight is summed up over the batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Way:
     """How a workload is run, but for the batches that an update is made of."""
 
     predictor: Predictor
-    """With the execution."""
+    """The predictor with the execution."""
     gpu: Gpu
     share: int
     """Samples of an update on each replica."""
@@ -39,7 +39,7 @@ class Way:
     """Where parts are computed again: the workload traced without. Its time is taken, longer by the
     share of the step that is computed again; the two are not traced by the same path."""
     once: Predictor | None = None
-    """With ``plain``: the step as if what is computed again took no time (``computing_once``)."""
+    """The step with ``plain`` as if what is computed again took no time (``computing_once``)."""
 
     @property
     def whole_size(self) -> int:
@@ -48,13 +48,13 @@ class Way:
         return self.share if trace.marker else trace.batch_size
 
     def splits(self) -> tuple[tuple[int, int], ...]:
-        """Batches and how many of them make an update, the largest first."""
+        """Return batches and how many of them make an update, the largest first."""
         if not self.predictor.traced.trace.marker:
             return ((self.whole_size, 1),)
         return splits(self.share, self.share)
 
     def largest(self) -> Option:
-        """The option with the largest batch that fits, in as few parts as can be."""
+        """Return the option with the largest batch that fits, in as few parts as can be."""
         whole = self._timed(self.whole_size)
         taken = self._option(whole, 1)
         most = whole.estimate.max_batch_size
@@ -64,7 +64,7 @@ class Way:
         return next((one for one in parts if one.fits), taken)
 
     def option(self, size: int, parts: int) -> Option:
-        """``parts`` batches of ``size`` in an update."""
+        """Offer ``parts`` batches of ``size`` in an update."""
         return self._option(self._timed(size), parts)
 
     @property
@@ -99,7 +99,7 @@ class Way:
         )
 
     def _order_bytes(self, found: Estimate) -> float:
-        """What another order of its kernels, and not computing again, saves of the plan.
+        """Return what another order of its kernels, and not computing again, saves of the plan.
 
         The plan of a step that computes values again is made in an order that holds less, which the
         plain one is not; so that much is not what computing again is worth.
@@ -128,7 +128,7 @@ class _Timed(NamedTuple):
 
 
 def fits(found: Estimate, more_bytes: float = 0.0) -> bool:
-    """Whether a step fits, by its best figure, beside more that has to be held."""
+    """Return whether a step fits, by its best figure, beside more that has to be held."""
     needed_bytes = found.device_memory_bytes.best + more_bytes
     return found.fits != "no" and needed_bytes <= found.usable_memory_bytes
 
@@ -136,7 +136,7 @@ def fits(found: Estimate, more_bytes: float = 0.0) -> bool:
 def in_both_precisions(
     own: Predictor, gpu: Gpu, notes: list[str], progress: Callable[[str], None]
 ) -> dict[str, Predictor]:
-    """The workload as it is, and in the precision that the card is made for, by Keras policy.
+    """Return the workload as it is, and in the precision that the card is made for, by policy.
 
     Args:
         own: The workload as it is.
@@ -167,7 +167,7 @@ def in_both_precisions(
 
 
 def computing_once(predictor: Predictor) -> Predictor:
-    """The same step as if what is computed again took no time."""
+    """Return the same step as if what is computed again took no time."""
 
     def without(program: Program) -> Program:
         kernels = (kernel for kernel in program.kernels if kernel.phase != "recompute")

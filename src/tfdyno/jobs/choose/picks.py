@@ -19,7 +19,7 @@ NOTICED_H = 5.0 / 60.0
 
 
 def sober_picks(ranking: Sequence[Candidate]) -> dict[Title, Candidate]:
-    """The picks, the balanced one with the fewest GPUs that cost no more and no noticed time."""
+    """Return the picks, the balanced one with the fewest GPUs at no more cost and no lost time."""
     chosen = picks_of(ranking)
     if "balanced" not in chosen:
         return chosen
@@ -39,7 +39,7 @@ def sober_picks(ranking: Sequence[Candidate]) -> dict[Title, Candidate]:
 
 
 def told_picks(ranking: Sequence[Candidate], run: Run) -> tuple[Pick, ...]:
-    """The same with the reason for each in words; empty where nothing is feasible."""
+    """Return the same with the reason for each in words; empty where nothing is feasible."""
     chosen, choices = sober_picks(ranking), len(eligible(ranking))
     reasons = {title: pick_reason(title, chosen, run, choices=choices) for title in chosen}
     arithmetic = picks_of(ranking).get("balanced")

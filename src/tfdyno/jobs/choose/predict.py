@@ -60,7 +60,7 @@ class Predictor(StepSettings):
 
     traced: Traced
     batch_size: int
-    """Per replica."""
+    """Samples of each replica."""
     batch_source: str
     """Who named it, in words."""
     exact: dict[str, Program] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class Predictor(StepSettings):
         return replace(found, fit_step_s=fit_step_s(found))
 
     def model_for(self, gpu: Gpu, replicas: int = 1) -> TimeModel:
-        """The constants for a card: with those of its sweep, where it was swept.
+        """Return the constants for a card: with those of its sweep, where it was swept.
 
         A measurement of this very model on the card says more, and was compared with an estimate
         that no sweep had moved.
@@ -137,7 +137,7 @@ class Predictor(StepSettings):
         return self.sweeps.model_for(time_model(software.generation), gpu, software)
 
     def recalibration(self, gpu: Gpu, *, replicas: int = 1) -> Recalibration:
-        """What the user's own measurements say of this model on a card."""
+        """Return what the user's own measurements say of this model on a card."""
         from tfdyno.model.time.recalibration import recalibration
 
         subject = subject_of(
@@ -150,18 +150,18 @@ class Predictor(StepSettings):
         return recalibration(self.anchors, subject, gpu.slug)
 
     def program_for(self, gpu: Gpu, replicas: int = 1) -> Program:
-        """The compiled program that serves the card, else the quick one of how the step runs."""
+        """Return the compiled program that serves the card, else the quick one."""
         execution = self.execution_on(gpu, replicas)
         compiled = self.exact.get(family_name(gpu)) if self.exact and execution == "xla" else None
         return compiled or self._quick(gpu, execution)
 
     def _compiled(self, gpu: Gpu, batch_size: int) -> Program | None:
-        """The program of the card's family, where it holds at the batch."""
+        """Return the program of the card's family, where it holds at the batch."""
         program = self.exact.get(family_name(gpu)) if self.exact else None
         return program if program and (program.marker or program.batch_size == batch_size) else None
 
     def _proof(self, gpu: Gpu, batch_size: int) -> Program | None:
-        """The program compiled at the very batch for this much memory.
+        """Return the program compiled at the very batch for this much memory.
 
         One for less serves too where XLA keeps everything in it: with more it does the same.
         """
@@ -190,7 +190,7 @@ class Predictor(StepSettings):
         return replace(program, buffers=kept) if kept else program
 
     def execution_for(self, replicas: int) -> str:
-        """What Keras does: its own choice on one device, graph under a tf.distribute strategy.
+        """Return what Keras does: its own choice on one device, graph under a strategy.
 
         On JAX there is XLA alone: no tf.distribute, no recurrent layers of cuDNN.
 
@@ -203,13 +203,13 @@ class Predictor(StepSettings):
         return self.execution or ("graph" if joined else trace.execution)
 
     def execution_on(self, gpu: Gpu, replicas: int = 1) -> str:
-        """What runs on a card: as ``execution_for``, in graph execution where XLA has to fail."""
+        """Return what runs on a card: as ``execution_for``, graph where XLA has to fail."""
         if gpu.vendor == CPU_VENDOR or self.leaves_xla(gpu, replicas):
             return "graph"
         return self.execution_for(replicas)
 
     def leaves_xla(self, gpu: Gpu, replicas: int = 1) -> bool:
-        """Whether XLA would be taken and compiles nothing for the card with the official wheel.
+        """Return whether XLA would run and the official wheel compiles nothing for the card.
 
         Whoever asks for XLA has a TensorFlow of their own, and is answered as asked.
         """
@@ -217,13 +217,13 @@ class Predictor(StepSettings):
         return is_default and self.xla_fails(gpu)
 
     def xla_fails(self, gpu: Gpu) -> bool:
-        """Whether XLA of the official wheel compiles nothing for the card."""
+        """Return whether XLA of the official wheel compiles nothing for the card."""
         software = self.traced.software
         is_known = software.framework == "tensorflow" and gpu.vendor.upper() == VENDOR
         return is_known and supported(gpu, software.version).xla_fails
 
     def cluster(self, gpu: Gpu, replicas: int) -> Cluster | None:
-        """What joins so many cards; None where they exchange nothing."""
+        """Return what joins so many cards; None where they exchange nothing."""
         if replicas == 1 or self.traced.trace.workload.mode == "infer":
             return None
         return cluster_of(
@@ -236,7 +236,7 @@ class Predictor(StepSettings):
 
 
 def _on_cpus(traced: Traced) -> Program:
-    """The step as TensorFlow's graph runs it on CPUs; raises ``UsageError`` where it is unknown."""
+    """Run the step as TensorFlow's graph on CPUs; raises ``UsageError`` where it is unknown."""
     from tfdyno.model.time.calibrate.cpu_law import on_cpus
 
     program = traced.per_primitive
@@ -356,7 +356,7 @@ def check_vendor(gpus: tuple[Gpu, ...]) -> None:
 
 
 def shared_batch(global_batch_size: int, replicas: int) -> int:
-    """Batch of one replica where the sum is fixed.
+    """Return the batch of one replica where the sum is fixed.
 
     Raises:
         UsageError: The sum cannot be divided among the replicas.
@@ -370,7 +370,7 @@ def shared_batch(global_batch_size: int, replicas: int) -> int:
 
 
 def family_name(gpu: Gpu) -> str:
-    """The family whose compiled program serves the card."""
+    """Return the family whose compiled program serves the card."""
     return family_of(gpu).slug
 
 

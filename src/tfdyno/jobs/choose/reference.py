@@ -30,7 +30,7 @@ def parse_reference(
     allow_unsafe: bool = False,
     software: str = "",
 ) -> Workload:
-    """The workload that ``text`` refers to; whether a function or model exists shows in the trace.
+    """Read the workload that ``text`` names; whether a function or model exists shows in the trace.
 
     Raises:
         UsageError: The text has no known form, or its file does not exist.
@@ -63,7 +63,7 @@ def parse_reference(
 
 
 def option_words(workload: Workload) -> list[str]:
-    """What is typed behind the reference for the same workload, without the script's own words."""
+    """Write what is typed behind the reference for this workload, less the script's own words."""
     words: list[str] = []
     for shape in workload.input_shapes:
         words += ["--input-shape", ",".join(map(str, shape)) or "()"]
@@ -72,7 +72,7 @@ def option_words(workload: Workload) -> list[str]:
 
 
 def script_words(workload: Workload) -> list[str]:
-    """The script's own words, which stand last."""
+    """Return the script's own words, which stand last."""
     return ["--", *workload.script_arguments] if workload.script_arguments else []
 
 

@@ -150,7 +150,7 @@ def _curve(found: Sequence[_Sized], goal: ServingGoal, replica: Replica) -> Late
 
 
 def _market(conditions: Conditions) -> tuple[tuple[Supply, ...], tuple[str, ...]]:
-    """Offers; cards without one only where they were named, for there are many of them."""
+    """Return offers; cards without one only where they were named, for there are many of them."""
     found = supplies(conditions)
     priced = tuple(one for one in found if one.offer)
     if conditions.gpus or not priced:
@@ -166,7 +166,7 @@ def _by_route(
     gpus: Sequence[Gpu],
     progress: Callable[[str], None],
 ) -> tuple[Predictor, tuple[str, ...]]:
-    """With the compiled programs: they settle memory, and the time of a model that XLA runs."""
+    """Use compiled programs: they settle memory, and the time of a model that XLA runs."""
     if request.route == "quick":
         return predictor, ()
     predictor = add_cached(predictor, gpus)
@@ -177,7 +177,7 @@ def _by_route(
 
 
 def _host_s(trace: Trace, request: SizeRequest) -> float:
-    """Seconds of the front for one request."""
+    """Return seconds of the front for one request."""
     overhead = serving_overhead()
     numbers = 0 if request.binary else _numbers_per_row(trace) * request.goal.rows_per_request
     return overhead.front_request_s + numbers * overhead.front_number_s
@@ -212,7 +212,7 @@ def _single_batch(predictor: Predictor) -> tuple[str, ...]:
 
 
 def _card(gpu: Gpu, predictor: Predictor, request: SizeRequest, host_s: float) -> _Sized:
-    """Latency of every batch that fits on the card, and how a replica does with it."""
+    """Return latency of every batch that fits on the card, and how a replica does with it."""
     trace = predictor.traced.trace
     latency_s: dict[int, Interval] = {}
     for rows in SIZES if trace.marker else (trace.batch_size,):
@@ -331,7 +331,7 @@ _ORDER: tuple[Verdict, ...] = (
 
 
 def _ranked(found: Sequence[ServingCandidate]) -> tuple[ServingCandidate, ...]:
-    """Feasible ones by cost, then by how late; the front of both is marked."""
+    """Rank feasible ones by cost, then by how late; the front of both is marked."""
     from tfdyno.model.choose.pareto import pareto_front
 
     def key(one: ServingCandidate) -> tuple[int, float, float, str]:

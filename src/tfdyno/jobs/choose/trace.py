@@ -62,16 +62,17 @@ class Traced:
 
     trace: Trace
     program: Program
-    """As XLA runs it."""
+    """The program as XLA runs it."""
     per_op: Program
-    """As a framework does that runs one operation after another, one for each layer."""
+    """The program of a framework that runs one operation after another, one for each layer."""
     stablehlo_path: Path
     widened: Program | None = None
-    """For cards without bfloat16, where XLA computes in float32; None: the step has none."""
+    """The program for cards without bfloat16, where XLA computes in float32; None: the step has
+    none."""
     per_op_widened: Program | None = None
     per_primitive: Program | None = None
-    """As Keras 3 does on TensorFlow: one operation after another, of which layers are made; None
-    for software before it."""
+    """The program of Keras 3 on TensorFlow: one operation after another, of which layers are made;
+    None for software before it."""
     per_primitive_widened: Program | None = None
     software: Software = field(default_factory=newest)
     """Release that the programs are of and that estimates are for."""
@@ -116,7 +117,7 @@ def trace(
 
 
 def kept_trace(workload: Workload, *, batch_size: int | None = None) -> Traced | None:
-    """The trace of ``workload`` where it is in the cache; nothing is started.
+    """Return the trace of ``workload`` where it is in the cache; nothing is started.
 
     Args:
         workload: What was traced.
@@ -204,7 +205,7 @@ _Made = tuple[Trace, QuickPrograms, dict[str, str]]
 
 
 def _traced(own: _Tracing) -> _Made:
-    """By the JAX path, or by TensorFlow where that declines; counted in our own environment."""
+    """Trace by JAX, or by TensorFlow where that declines; counted in our own environment."""
     request = own.request
     if request.workload.kind == "step_function":
         return _by_tensorflow(own, "a step function is TensorFlow code")
@@ -220,7 +221,7 @@ def _traced(own: _Tracing) -> _Made:
 
 
 def _by_tensorflow(own: _Tracing, reason: str) -> _Made:
-    """By the slower path, which runs every TensorFlow operation."""
+    """Trace by the slower path, which runs every TensorFlow operation."""
     request = replace(own.request, path="tensorflow", path_reason=reason)
     found = own.by_path(request)
     made = found.trace
@@ -235,12 +236,12 @@ def _by_tensorflow(own: _Tracing, reason: str) -> _Made:
 
 
 def interpreter(workload: Workload) -> str:
-    """The interpreter for the user's code: ``--python``, the active environment, or our own."""
+    """Return the interpreter for the user's code: ``--python``, the active one, or our own."""
     return interpreter_named(workload.python)
 
 
 def interpreter_named(python: str) -> str:
-    """The interpreter that ``--python`` names; empty: the active environment's, or our own.
+    """Return the interpreter that ``--python`` names; empty: the active environment's, or our own.
 
     Raises:
         UsageError: It cannot be run, or is too old.
@@ -281,7 +282,7 @@ def _check_version(python: str) -> None:
 
 
 def _key(workload: Workload, batch_size: int | None, python: str, lowering: Lowering) -> str:
-    """Everything known before the trace that it depends on; files are checked by ``_current``."""
+    """Return all that is known before a trace and decides it; ``_current`` checks the files."""
     place = Path.cwd() if workload.kind not in ("application", "task") else ""
     chosen = [os.environ.get(name) for name in ("KERAS_HOME", "TF_USE_LEGACY_KERAS")]
     parts = (workload, batch_size, python, lowering, place, *chosen, code_digest())
@@ -295,7 +296,7 @@ def code_digest() -> str:
 
 
 def _current(folder: Path) -> bool:
-    """Whether every file that the trace depends on is as it was."""
+    """Return whether every file that the trace depends on is as it was."""
     files = msgspec.json.decode((folder / "files.json").read_bytes(), type=dict[str, str])
     try:
         return all(sha256_of(Path(path)) == digest for path, digest in files.items())

@@ -23,7 +23,7 @@ AMPLE_RATIO = 2.0
 
 
 def needs_proof(predictor: Predictor, candidate: Candidate, gpu: Gpu) -> bool:
-    """Whether the estimate without any compile leaves open how the card holds the step.
+    """Return whether the estimate without any compile leaves open how the card holds the step.
 
     It does not where it sees room for twice the step: none of the 48 steps that were compiled
     beside their estimate (docs/accuracy.md, *Both routes by step*) held more than 1 / 0.70 of it,
@@ -38,7 +38,7 @@ def needs_proof(predictor: Predictor, candidate: Candidate, gpu: Gpu) -> bool:
 
 
 def is_proof_kept(predictor: Predictor, candidate: Candidate, gpu: Gpu) -> bool:
-    """Whether ``prove`` finds its program in the cache, or compiles nothing at all."""
+    """Return whether ``prove`` finds its program in the cache, or compiles nothing at all."""
     family, estimate = family_of(gpu), candidate.estimate
     if estimate.execution != "xla" or not family.supported:
         return True
@@ -85,7 +85,7 @@ def prove(
 def proved(
     predictor: Predictor, gpu: Gpu, batch_size: int, progress: Callable[[str], None]
 ) -> Predictor:
-    """The predictor that knows what a step of this very batch holds on this card.
+    """Return the predictor that knows what a step of this very batch holds on this card.
 
     Raises:
         ToolError: It cannot be compiled.
@@ -104,7 +104,7 @@ def proved(
 
 
 def unproven(candidate: Candidate, reason: str) -> str:
-    """The sentence that says why no compile at the batch itself stands behind a candidate."""
+    """Say why no compile at the batch itself stands behind a candidate."""
     return (
         f"Memory of {card(candidate)} was not verified by a compile at batch "
         f"{candidate.estimate.batch_size:,} itself: {reason}."

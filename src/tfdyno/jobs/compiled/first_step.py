@@ -23,9 +23,9 @@ class StepTimes(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str = ""
     compiled_s: float = 0.0
-    """Of the last that compiled all of its programs; 0: none is known."""
+    """The time of the last that compiled all of its programs; 0: none is known."""
     kept_s: float = 0.0
-    """Of the last whose programs were all kept; 0: none is known."""
+    """The time of the last whose programs were all kept; 0: none is known."""
     programs: tuple[str, ...] = ()
     """Names of those that it used."""
 
@@ -46,7 +46,7 @@ class FirstStep:
     _by_event: bool = False
 
     def lines(self, line: str) -> tuple[str, ...]:
-        """What is to be shown for a line of the child; notes the times."""
+        """Return what is to be shown for a line of the child; notes the times."""
         if self.took_s:
             return (line,)
         event = _event(line)
@@ -74,7 +74,7 @@ class FirstStep:
 
 
 def outcome_words(first: FirstStep, loaded: int, made: int) -> str:
-    """What came of it, for the answer; empty where nothing was compiled or it took no time.
+    """Return what came of it, for the answer; empty where nothing was compiled or it took no time.
 
     Args:
         first: The step, which has ended.
@@ -98,7 +98,7 @@ def outcome_words(first: FirstStep, loaded: int, made: int) -> str:
 
 
 def times_after(first: FirstStep, loaded: frozenset[str], made: frozenset[str]) -> StepTimes | None:
-    """What is to be known from now on; None where no step has ended."""
+    """Return what is to be known from now on; None where no step has ended."""
     if not first.took_s:
         return None
     known, programs = first.known, tuple(sorted(loaded | made))

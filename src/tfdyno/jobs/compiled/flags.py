@@ -34,7 +34,7 @@ PLACES: dict[Framework, dict[str, str]] = {
 
 
 def own_choice(framework: Framework, variables: Mapping[str, str]) -> str:
-    """What the user has chosen himself, which is left alone; empty: nothing."""
+    """Return what the user has chosen himself, which is left alone; empty: nothing."""
     if framework == "jax":
         own = variables.get(JAX_FOLDER)
         off = variables.get(JAX_SWITCH, "").lower() in {"0", "false", "off", "no"}
@@ -53,7 +53,7 @@ def variables_for(
     has_cards: bool,
     has_room: bool,
 ) -> dict[str, str]:
-    """Variables to set over ``variables``, so that the child keeps what it compiles in ``view``.
+    """Return variables over ``variables``, so that the child keeps what it compiles in ``view``.
 
     Args:
         framework: That the child compiles with.

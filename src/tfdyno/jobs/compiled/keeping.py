@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 ROOM_BYTES = 512 << 20
-"""With less of the disk free nothing is added: a program that TensorFlow cannot write fails the
-step, and reads as if a GPU were out of memory."""
+"""The room on the disk below which nothing is added: a program that TensorFlow cannot write fails
+the step, and reads as if a GPU were out of memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Compiling:
     framework: Framework
     python: str
     variables: Mapping[str, str]
-    """To set over those of this process."""
+    """The variables to set over those of this process."""
     doing: str
     """``train``, ``diagnose``: their first steps differ."""
     data: str = ""
@@ -142,7 +142,7 @@ class _Session:
             progress(one)
 
     def kept(self) -> Kept:
-        """What came of it, the child having ended well."""
+        """Return what came of it, the child having ended well."""
         return Kept(notes=tuple(filter(None, self._notes)), is_loaded=bool(self._loaded))
 
     def forget(self) -> None:
@@ -168,7 +168,7 @@ class _Session:
         return self._events.opened() & self.view.linked["programs"].keys()
 
     def _ended(self) -> None:
-        """The first step has: what it compiled is kept at once, however long the child runs."""
+        """Keep at once what the first step compiled, however long the child runs."""
         self.view.collect()
         loaded, made = self._loaded, frozenset(self.view.made["programs"])
         self._notes.append(outcome_words(self.first, len(loaded), len(made)))
@@ -179,7 +179,7 @@ class _Session:
 def _opened(
     compiling: Compiling, store: ProgramStore, variables: Mapping[str, str]
 ) -> _Session | None:
-    """A view for the child; None where its framework cannot keep programs.
+    """Return a view for the child; None where its framework cannot keep programs.
 
     Raises:
         OSError, TfdynoError: The folder cannot be written.
@@ -205,7 +205,7 @@ def _opened(
 
 
 def _known(found: Compiler, store: ProgramStore) -> frozenset[str]:
-    """Flags that a library knows; looked up once, for that reads all of it."""
+    """Return flags that a library knows; looked up once, for that reads all of it."""
     stamp = f"{found.library} {found.size_bytes} {found.changed_at_ns} {KNOWN}"
     path = store.root / f"flags-{hashlib.sha256(stamp.encode()).hexdigest()[:16]}.json"
     with contextlib.suppress(OSError, msgspec.DecodeError):

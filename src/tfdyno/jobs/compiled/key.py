@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from tfdyno.probe.python.compilers import Compiler
 
 BEGINNINGS = ("XLA_", "TF_", "CUDA_", "CUDNN_", "CUBLAS_", "NVIDIA_", "LD_", "OMP_", "MKL_", "HIP_")
-"""Of variables that reach a compiler, or the libraries that it tries out."""
+"""How variables begin that reach a compiler, or the libraries that it tries out."""
 HARMLESS = (
     *("TF_CONFIG", "TF_CPP_", "TF_FORCE_GPU_ALLOW_GROWTH", "CUDA_VISIBLE_DEVICES"),
     *("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_REQUIRE_"),
 )
 """Beginnings of those that do not: who takes part, what is printed, which cards there are."""
 SETTINGS = ("deterministic", "precision", "threads_intra")
-"""Of a recipe, those that TensorFlow is told by a call, not by a variable."""
+"""The settings of a recipe that TensorFlow is told by a call, not by a variable."""
 WORD = b"XLA_FLAGS"
 KEY = 16
 
@@ -58,7 +58,7 @@ def software_key(
 
 
 def matters(name: str) -> bool:
-    """Whether a variable may change what is compiled."""
+    """Return whether a variable may change what is compiled."""
     return name.startswith(BEGINNINGS) and not name.startswith(HARMLESS)
 
 
@@ -68,7 +68,7 @@ def step_key(workload: Workload, recipe: Recipe, data: str, doing: str) -> str:
 
 
 def source_of(workload: Workload) -> Path | None:
-    """The user's file; None where the workload is none."""
+    """Return the user's file; None where the workload is none."""
     path = Path(workload.reference.partition(":")[0])
     return path if path.suffix == ".py" and path.is_file() else None
 

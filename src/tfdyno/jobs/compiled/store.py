@@ -18,7 +18,7 @@ OFF = frozenset({"0", "off", "no", "false"})
 
 
 def program_store(variables: Mapping[str, str]) -> ProgramStore:
-    """Of this user, bounded as ``SWITCH`` says.
+    """Return the store of this user, bounded as ``SWITCH`` says.
 
     Raises:
         UsageError: That is no amount of memory.
@@ -29,12 +29,12 @@ def program_store(variables: Mapping[str, str]) -> ProgramStore:
 
 
 def is_off(variables: Mapping[str, str]) -> bool:
-    """Whether the user wants no programs to be kept."""
+    """Return whether the user wants no programs to be kept."""
     return variables.get(SWITCH, "").strip().lower() in OFF
 
 
 def why_unused(store: ProgramStore, variables: Mapping[str, str]) -> str:
-    """Why nothing is taken from the folder or put there; empty where it is used."""
+    """Return why nothing is taken from the folder or put there; empty where it is used."""
     if is_off(variables):
         return f"{SWITCH} is {variables[SWITCH].strip()}"
     if why := refusal(store.root):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".tsv", ".txt")
 CHANNELS = 3
 _RECORD_BYTES = 64
-"""Of a record of an image beside the image and its path: names, label, length and checksums."""
+"""Bytes of a record of an image beside the image and its path: names, label, length and checksums.
+"""
 _SHOWN = 3
 
 
@@ -35,7 +36,7 @@ class Listed:
     source: Source
     records: int
     converted_bytes: int
-    """Without compression."""
+    """Bytes without compression."""
     is_exact: bool
     """Whether ``converted_bytes`` is more than a guess."""
     features: tuple[Feature, ...]
@@ -44,10 +45,10 @@ class Listed:
     notes: tuple[str, ...] = ()
     images: tuple[ImageFile, ...] = ()
     offsets: array[int] | None = None
-    """Of the rows of a CSV."""
+    """The offsets of the rows of a CSV."""
 
     def shuffled(self, seed: int | None) -> Listed:
-        """The same in an order that the seed decides; None: as it is."""
+        """Return the same in an order that the seed decides; None: as it is."""
         if self.offsets is not None:
             offsets = array(self.offsets.typecode, self.offsets)
             shuffle(offsets, seed)
@@ -63,7 +64,7 @@ class Listed:
 
 
 def kind_of(path: Path) -> Kind:
-    """What a source is by its looks; raises ``UsageError`` where it is neither, or not there."""
+    """Tell what a source is by its looks; raises ``UsageError`` where it is neither, or gone."""
     if path.is_dir():
         return "images"
     if not path.exists():
@@ -77,7 +78,7 @@ def kind_of(path: Path) -> Kind:
 
 
 def fingerprint(path: Path) -> str:
-    """What ``Source.sha256`` of it is now; nothing of it is read but names, sizes and times.
+    """Return what ``Source.sha256`` of it is now; nothing of it is read but names, sizes and times.
 
     Raises:
         UsageError: It is not there, or there is nothing to convert.
@@ -175,5 +176,5 @@ def _image_notes(found: ImageFolder) -> tuple[str, ...]:
 
 
 def _shown(path: Path) -> str:
-    """A path as text that JSON can hold."""
+    """Return a path as text that JSON can hold."""
     return os.fsencode(path).decode(errors="backslashreplace")

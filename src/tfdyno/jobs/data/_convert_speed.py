@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tfdyno.core.deploy.dataset import Dataset
 
 PAIRS = 8
-"""Of turns, at least."""
+"""The fewest pairs of turns."""
 BATCH_SIZE = 32
 IMAGE_SIZE = (256, 256)
 """Defaults of ``keras.utils.image_dataset_from_directory``."""
 LIMIT_S = 900.0
-"""For imports, the list of a large folder, and the turns, which take up to a minute."""
+"""The time for imports, the list of a large folder, and the turns, which take up to a minute."""
 
 
 def read_speed(

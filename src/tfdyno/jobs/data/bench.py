@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 START_LIMIT_S = 3600.0
-"""For imports, the user's code up to its training, and the first batch."""
+"""The time for imports, the user's code up to its training, and the first batch."""
 BESIDE_LIMIT_S = 900.0
-"""For all that is measured beside the rounds; this only ends what hangs for ever."""
+"""The time for all that is measured beside the rounds; this only ends what hangs for ever."""
 ROUND_LIMIT_S = 60.0
-"""For one round beyond its own length: a batch may take long."""
+"""The time for one round beyond its own length: a batch may take long."""
 MOST_ROUNDS = 100
 STOP_GRACE_S = 20.0
-"""After Ctrl-C, for the child to hand over what it has measured."""
+"""The time after Ctrl-C for the child to hand over what it has measured."""
 _NO_DATA = ("keras_file", "application", "step_function")
 READER_FUNCTION = "read"
-"""Of the module beside a converted data set."""
+"""The function of the module beside a converted data set."""
 _MAKE_IT = "make it with tfdyno data bench … --output FILE.json"
 _BACKEND = {"KERAS_BACKEND": "tensorflow"}
 
@@ -53,19 +53,19 @@ class DataBenchRequest:
     batch_size: int = 0
     """0: as the data has it."""
     rounds: int = 5
-    """With each number of CPUs."""
+    """The rounds with each number of CPUs."""
     seconds_s: float = 1.0
-    """Of a round."""
+    """The time of a round."""
     cold: bool = True
     """Whether the system may be asked to forget the files."""
     gpus: tuple[Gpu, ...] = ()
     """That are to be fed."""
     precision: str = ""
-    """Of the step on them; empty: the script's own."""
+    """The precision of the step on them; empty: the script's own."""
 
 
 def reference_of(text: str) -> str:
-    """A workload as typed; of the folder of a converted data set, the function that reads it.
+    """Return a workload as typed; of a converted data set's folder, the function that reads it.
 
     Raises:
         UsageError: It is a folder without a data set, or one whose path has a colon.
@@ -150,7 +150,7 @@ def _title(feed: Feed) -> str:
 def needs(
     feed: Feed, question: DataBenchRequest, *, progress: Callable[[str], None] = silent
 ) -> tuple[FeedNeed, ...]:
-    """What each card needs of the pipeline, by the quick estimate of its step.
+    """Return what each card needs of the pipeline, by the quick estimate of its step.
 
     Raises:
         UsageError: The workload cannot be traced.
@@ -178,7 +178,7 @@ def _step(question: DataBenchRequest) -> estimate.EstimateRequest:
 
 
 def told(feed: Feed, needed: tuple[FeedNeed, ...] = ()) -> FeedTold:
-    """A measurement with its figures, for who shows it.
+    """Return a measurement with its figures, for who shows it.
 
     Raises:
         UsageError: No round gave a sample.
@@ -213,7 +213,7 @@ def told(feed: Feed, needed: tuple[FeedNeed, ...] = ()) -> FeedTold:
 
 
 def read_feed(path: Path) -> Feed:
-    """What ``data bench`` wrote or printed as JSON.
+    """Return what ``data bench`` wrote or printed as JSON.
 
     Raises:
         UsageError: The file cannot be read, is of another kind, or holds no round with samples.

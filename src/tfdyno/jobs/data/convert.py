@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 IMAGE_SEED = 0
-"""Of the order of images where none is given: by class, each shard would hold one class."""
+"""The seed of the order of images where none is given: by class, each shard would hold one class.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ class Converted:
     kept_shards: int
     """Finished before this command."""
     seconds_s: float
-    """Of writing; 0: all was there."""
+    """The time of writing; 0: all was there."""
     speed: ReadSpeed | None = None
     not_measured: str = ""
     """Why there is no ``speed``."""
@@ -160,7 +161,7 @@ def _settings(question: ConvertRequest, found: Listed) -> ConvertSettings:
 def _state(
     folder: DatasetFolder, wanted: Begun, question: ConvertRequest, progress: Callable[[str], None]
 ) -> tuple[tuple[Written, ...], list[int]]:
-    """Finished shards that are sound, and the places of the others."""
+    """Return finished shards that are sound, and the places of the others."""
     names = [
         shard_name(place, wanted.settings.shards, wanted.settings.compression)
         for place in range(wanted.settings.shards)
@@ -235,7 +236,7 @@ def _write(
 
 
 def _event(line: str, records: int, shards: int) -> str:
-    """A line of the child, with how much there is to do."""
+    """Return a line of the child, with how much there is to do."""
     if not line.startswith("{"):
         return line
     told: dict[str, Any] = json.loads(line)
@@ -255,7 +256,7 @@ def _check_room(question: ConvertRequest, found: Listed, share: float) -> None:
 
 
 def _dataset(found: Listed, settings: ConvertSettings, written: tuple[Written, ...]) -> Dataset:
-    """The manifest; raises ``ToolError`` where a shard is missing, or nothing was readable."""
+    """Read the manifest; raises ``ToolError`` where a shard is missing, or nothing was readable."""
     if len(written) != settings.shards:
         raise ToolError(f"{len(written)} of {settings.shards} shards are finished",
                         remedy="give the same command again")  # fmt: skip
@@ -278,7 +279,7 @@ def _dataset(found: Listed, settings: ConvertSettings, written: tuple[Written, .
 def _measured(
     question: ConvertRequest, dataset: Dataset, python: str, progress: Callable[[str], None]
 ) -> tuple[ReadSpeed | None, str]:
-    """Both speeds, or why there are none: the data set is finished in any case."""
+    """Return both speeds, or why there are none: the data set is finished in any case."""
     if not question.measure:
         return None, "--no-measure"
     if dataset.skipped:

@@ -81,11 +81,11 @@ class Making:
     notes: list[str] = field(default_factory=list)
 
     def built(self, kind: Format) -> Path:
-        """Where a format is built."""
+        """Return where a format is built."""
         return self.folder / "made" / self._name(kind)
 
     def place(self, kind: Format) -> Path:
-        """Where it goes."""
+        """Return where it goes."""
         several = len(self.question.formats) > 1
         return self.question.output / self._name(kind) if several else self.question.output
 
@@ -140,7 +140,7 @@ def _on_torch(making: Making, made: FormatMade, known: ForTorch) -> Verification
 
 
 def _engine(making: Making, folder: Path, signature: Signature) -> list[str]:
-    """The scripts beside the ONNX file, and the engine where it can be built; what to know."""
+    """Write scripts beside the ONNX file, and the engine where it can be built, with notes."""
     script = folder / render_tensorrt.SHELL
     script.write_text(render_tensorrt.shell_script(signature), encoding="utf-8")
     script.chmod(0o755)

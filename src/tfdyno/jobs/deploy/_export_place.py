@@ -25,7 +25,8 @@ _OURS = (RECORD, "saved_model.pb")
 """A folder with one of these is an export, which ``--force`` may replace."""
 _MARK, _OLD = ".export-", "old"
 _REPLACES = "replaces"
-"""In a record while its file goes into place: digest and record of the file that it replaces."""
+"""The key in a record while its file goes into place: digest and record of the file that it
+replaces."""
 
 
 def check_place(
@@ -67,7 +68,7 @@ def check_place(
 
 @contextlib.contextmanager
 def stage(path: Path) -> Iterator[Path]:
-    """A hidden folder beside ``path``, gone at the end of the block; those of kills before go too.
+    """Make a hidden folder beside ``path``, gone at the end; those of kills before go too.
 
     Raises:
         UsageError: It cannot be made.
@@ -147,12 +148,12 @@ def put_with_record(made: Path, path: Path, record: Mapping[str, Any], *, folder
 
 
 def record_beside(path: Path) -> Path:
-    """Where the record of a file lies."""
+    """Return where the record of a file lies."""
     return path.with_name(f"{path.name}.{RECORD}")
 
 
 def record_of(record: dict[str, Any], path: Path) -> dict[str, Any]:
-    """What a record says of the file that is there: see ``put_with_record``; empty: nothing."""
+    """Read the record of the file that is there: see ``put_with_record``; empty: nothing."""
     before = record.get(_REPLACES)
     if isinstance(before, dict) and before.get("sha256") == digest(path):
         record = before.get("record") or {}
@@ -168,13 +169,13 @@ def _own_record(path: Path) -> dict[str, Any]:
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file, or of all files in a folder."""
+    """Return bytes of a file, or of all files in a folder."""
     files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
     return sum(one.stat().st_size for one in files)
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file; of a folder, of the sorted names and digests of its files."""
+    """Return the SHA-256 of a file; of a folder, of the sorted names and digests of its files."""
     if path.is_file():
         return sha256_of(path)
     whole = hashlib.sha256()

@@ -31,10 +31,10 @@ class ExportSource:
     """A model, and where it lies."""
 
     reference: str
-    """As typed; of the model store with the version that was meant."""
+    """The model as typed; of the model store with the version that was meant."""
     kind: ModelKind
     path: str = ""
-    """Of the file or folder; empty for a model by name."""
+    """The file or folder; empty for a model by name."""
 
     @property
     def sha256(self) -> str:
@@ -70,7 +70,7 @@ def export_source(text: str) -> ExportSource:
 
 
 def stored_model(text: str, kinds: Sequence[str]) -> ModelVersion | None:
-    """A version of the model store by ``NAME[:V]``; None: the store has no such name.
+    """Return a version of the model store by ``NAME[:V]``; None: the store has no such name.
 
     Args:
         text: What was typed. Without a number it is the promoted version, else the newest.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 RECORD = "export.json"
 """What ``tfdyno export`` leaves: in the folder that it wrote, or with the file's name in front."""
 _WEIGHTS = "model.weights.h5"
-"""In a ``.keras`` file."""
+"""The file of the weights in a ``.keras`` file."""
 
 
 def lineage_of(
@@ -44,7 +44,7 @@ def lineage_of(
     parent: str,
     heard: Callable[[str], None],
 ) -> Lineage:
-    """All that is known of where a model came from.
+    """Return all that is known of where a model came from.
 
     Args:
         source: The model; the record of an export is looked for in it and beside it.
@@ -100,7 +100,7 @@ def _of_run(folder: Path) -> Lineage:
 
 
 def _is_of_run(source: Path, verification: Mapping[str, Any], run: Path) -> bool:
-    """Whether a model is that of a run; ``False`` where nothing tells it.
+    """Return whether a model is that of a run; ``False`` where nothing tells it.
 
     A ``.keras`` file and what was exported from one can be told by digests: equal files, or equal
     weights in them. Of a SavedModel, or an export of one or of a function, nothing is known.
@@ -130,12 +130,12 @@ def _is_of_run(source: Path, verification: Mapping[str, Any], run: Path) -> bool
 
 
 def _same_weights(one: Path, other: Path) -> bool:
-    """Whether two ``.keras`` files hold equal weights: saved again, only their dates differ."""
+    """Return whether two ``.keras`` files hold equal weights: saved again, only dates differ."""
     return _weights_digest(one) == _weights_digest(other) != ""
 
 
 def _weights_digest(path: Path) -> str:
-    """Of the weights in a ``.keras`` file, the optimizer's included; empty: it has none."""
+    """Digest the weights in a ``.keras`` file, the optimizer's included; empty: it has none."""
     found = hashlib.sha256()
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_WEIGHTS) as file:
@@ -147,7 +147,7 @@ def _weights_digest(path: Path) -> str:
 
 
 def _last_values(folder: Path, record: RunRecord) -> dict[str, float]:
-    """Each metric as the last epoch left it; what is no number is left out."""
+    """Return each metric as the last epoch left it; what is no number is left out."""
     history: Any = record.outcome.get("history")
     path = folder / HISTORY_FILE
     if not history and path.exists():
@@ -157,7 +157,7 @@ def _last_values(folder: Path, record: RunRecord) -> dict[str, float]:
 
 
 def _run_sources(folder: Path, record: RunRecord) -> dict[str, str]:
-    """Digests of the run's own files, and of the code as it was at the start."""
+    """Digest the run's own files, and the code as it was at the start."""
     own = (folder / name for name in (RUN_FILE, FILE_NAME, HISTORY_FILE))
     found = {one.name: sha256_of(one) for one in own if one.is_file()}
     code = record.workload.reference.partition(":")[0]
@@ -165,13 +165,13 @@ def _run_sources(folder: Path, record: RunRecord) -> dict[str, str]:
 
 
 def _code_digest(record: RunRecord, data: str) -> str:
-    """Of the file that makes the data, where it is still there; else empty."""
+    """Digest the file that makes the data, where it is still there; else empty."""
     file = Path(record.folder) / data.partition(":")[0]
     return sha256_of(file) if data and file.is_file() else ""
 
 
 def _verification(source: Path) -> dict[str, object]:
-    """What the record of an export says of this very file; empty where it says nothing."""
+    """Return what the record of an export says of this very file; empty where it says nothing."""
     own = [source / RECORD, record_beside(source)]
     for path in (*own, source.parent / RECORD):
         if not path.is_file():
@@ -200,14 +200,14 @@ def _checked(
 
 
 def _accuracy(verification: Mapping[str, Any]) -> dict[str, float]:
-    """The accuracy that the export was measured to have."""
+    """Return the accuracy that the export was measured to have."""
     accuracy = (verification.get("verification") or {}).get("accuracy") or {}
     after = accuracy.get("after_ratio")
     return {"accuracy": float(after)} if isinstance(after, int | float) else {}
 
 
 def _fingerprint(data: Path) -> str:
-    """Of the source where it is a converted data set, else of every file's path and content."""
+    """Digest the source if it is a converted data set, else every file's path and content."""
     if (data / MANIFEST).is_file():
         return DatasetFolder(data).read().source.sha256
     if data.is_dir():
@@ -225,7 +225,7 @@ def _digest(path: Path) -> str:
 
 
 def _object(path: Path, writer: str) -> dict[str, Any]:
-    """A JSON file that holds an object."""
+    """Return a JSON file that holds an object."""
     try:
         found = json.loads(path.read_bytes())
     except OSError as error:

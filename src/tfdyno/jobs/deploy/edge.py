@@ -42,9 +42,9 @@ class EdgeRequest:
     """A .tflite file, a .keras file, ``file.py:function`` or ``NAME[:V]`` of the model store."""
     devices: tuple[EdgeDevice, ...]
     threads: tuple[int, ...] = (1, 2)
-    """To measure with on this CPU; empty: nothing is measured."""
+    """The threads to measure with on this CPU; empty: nothing is measured."""
     seconds: float = 0.3
-    """Of each turn."""
+    """The time of each turn."""
     write: Path | None = None
     """Folder for the model and its instructions; it must not be there."""
     unsafe: bool = False
@@ -73,7 +73,7 @@ def edge(question: EdgeRequest, *, progress: Progress = silent) -> EdgeReport:
 
 
 def _with_path(question: EdgeRequest) -> EdgeRequest:
-    """The same with the file of a version where the model store has one by that name."""
+    """Return the same with the file of a version where the model store has one by that name."""
     if Path(question.model).exists() or ".py:" in question.model:
         return question
     found = stored_model(question.model, ("litert", "keras"))
@@ -102,7 +102,7 @@ def _check(question: EdgeRequest) -> None:
 
 @contextlib.contextmanager
 def _as_file(question: EdgeRequest, progress: Progress) -> Iterator[Path]:
-    """The model as a .tflite file; what had to be converted is gone afterwards."""
+    """Give the model as a .tflite file; what had to be converted is gone afterwards."""
     if question.model.endswith(".tflite"):
         yield Path(question.model)
         return

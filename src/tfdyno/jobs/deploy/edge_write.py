@@ -89,7 +89,7 @@ def _texts(report: EdgeReport, data: bytes) -> dict[str, str]:
 
 
 def _micro_bytes(report: EdgeReport) -> int:
-    """Of a microcontroller among the devices; the values alone where there is none."""
+    """Return a microcontroller's bytes among the devices; the values alone where there is none."""
     found = [
         one.memory_needed_bytes for one in report.verdicts if "Microcontrollers" in one.runtime
     ]

@@ -109,7 +109,7 @@ def export(
 
 
 def _read(question: ExportRequest, source: ExportSource) -> tuple[Path, ...]:
-    """Files and folders that the export reads, as far as they are named."""
+    """Return files and folders that the export reads, as far as they are named."""
     processing = (question.preprocess, question.postprocess)
     named = (source.path or source.reference, question.data, *processing)
     places = (Path(one if Path(one).exists() else one.partition(":")[0]) for one in named if one)
@@ -127,7 +127,7 @@ def _check_ending(kind: Format, path: Path) -> None:
 
 
 def _pythons(python: str) -> tuple[str, str]:
-    """Interpreters for TensorFlow and for PyTorch: the one that is named needs the second.
+    """Return interpreters for TensorFlow and for PyTorch: the one named needs the second.
 
     Raises:
         UsageError: It has no PyTorch or no Keras.
@@ -187,7 +187,7 @@ def _child(making: Making) -> ExportMade:
 
 
 def _refusal(found: ExportRefused) -> UsageError:
-    """All obstacles in one sentence, what to do about the first, and its format."""
+    """Return all obstacles in one sentence, what to do about the first, and its format."""
     met = rules.obstacles(found.obstacles)
     kinds = ", ".join(dict.fromkeys(one.format for one in met))
     told = list(dict.fromkeys(rules.sentence(one) for one in met))
@@ -200,7 +200,7 @@ def _refusal(found: ExportRefused) -> UsageError:
 
 
 def _notes(gates: Gates, artefacts: tuple[Artefact, ...]) -> list[str]:
-    """What a reader has to know of the gates and of what they judged by."""
+    """Return what a reader has to know of the gates and of what they judged by."""
     notes = []
     rounded = [one.format for one in artefacts if one.format not in EXACT]
     if rounded and not gates.given:

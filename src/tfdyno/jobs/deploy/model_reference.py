@@ -29,7 +29,7 @@ class ServedModel:
     """A model and those of its versions that are there now."""
 
     name: str
-    """In addresses, unless another is given."""
+    """The name in addresses, unless another is given."""
     versions: tuple[tuple[int, Path], ...]
     """Number and file or folder, ascending. Empty only for code that builds a model."""
     kind: Kind
@@ -37,7 +37,7 @@ class ServedModel:
     """The version that the model store says is in use."""
 
     def path_of(self, version: int) -> Path:
-        """File or folder of a version; raises ``UsageError`` where there is none."""
+        """Return file or folder of a version; raises ``UsageError`` where there is none."""
         found = dict(self.versions)
         if version not in found:
             known = ", ".join(str(number) for number in found)
@@ -46,14 +46,14 @@ class ServedModel:
 
 
 def default_store() -> Path:
-    """Folder of the model store: ``$TFDYNO_STORE``, else ``models`` in the user's data folder."""
+    """Return the model store's folder: ``$TFDYNO_STORE``, else ``models`` in the user's data."""
     from tfdyno.jobs.deploy.models import model_store
 
     return model_store().folder
 
 
 def resolve(text: str, *, store: Path | None = None) -> ServedModel:
-    """The model that a reference names, as it is now.
+    """Return the model that a reference names, as it is now.
 
     Args:
         text: A ``.keras`` file, a SavedModel's folder, a folder with numbered SavedModels,
@@ -85,14 +85,14 @@ def resolve(text: str, *, store: Path | None = None) -> ServedModel:
 
 
 def is_code(text: str) -> bool:
-    """Whether a reference names code that builds a model."""
+    """Return whether a reference names code that builds a model."""
     script, _, function = text.rpartition(":")
     is_script = (script or function).endswith(".py")
     return not Path(text).is_dir() and bool(is_script or _CODE.fullmatch(text))
 
 
 def exported_first(text: str, then: str) -> UsageError:
-    """Why code cannot be served, with the two commands that serve what it builds.
+    """Return why code cannot be served, with the two commands that serve what it builds.
 
     Args:
         text: The code, as typed.
@@ -182,12 +182,12 @@ def check_stored(model: ServedModel, version: int, *, store: Path | None = None)
 
 
 def is_servable(path: Path) -> bool:
-    """Whether TensorFlow can load it: a SavedModel's folder or a ``.keras`` file."""
+    """Return whether TensorFlow can load it: a SavedModel's folder or a ``.keras`` file."""
     return path.suffix in SERVED_SUFFIXES or path.is_dir()
 
 
 def fingerprint(path: Path) -> str:
-    """What changes when a file or a folder of a model does: names, sizes and times.
+    """Return what changes when a file or a folder of a model does: names, sizes and times.
 
     Empty when it cannot be read now, for example while it is replaced.
     """

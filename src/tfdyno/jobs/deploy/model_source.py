@@ -89,7 +89,7 @@ def _file_kind(path: Path) -> ArtefactKind:
 
 
 def _damage(path: Path, kind: ArtefactKind) -> str:
-    """Why a file cannot be what its ending says; empty: nothing speaks against it."""
+    """Return why a file cannot be what its ending says; empty: nothing speaks against it."""
     try:
         with path.open("rb") as file:
             head = file.read(8)
@@ -113,7 +113,7 @@ def _keras_damage(path: Path) -> str:
 
 
 def _name(path: Path) -> str:
-    """The last part of the path that says something, without its ending."""
+    """Return the last part of the path that says something, without its ending."""
     whole = path.resolve()
     for one in (whole, *whole.parents):
         name = one.stem if one.suffix.lower() in _KINDS else one.name

@@ -43,7 +43,7 @@ class AddRequest:
 
 
 def model_store(folder: Path | None = None) -> ModelStore:
-    """The store in a folder; else in ``$TFDYNO_STORE``, else among the user's own data."""
+    """Return the store in a folder; else in ``$TFDYNO_STORE``, else among the user's own data."""
     named = os.environ.get(VARIABLE)
     return ModelStore(folder or (Path(named).expanduser() if named else data_dir() / FOLDER))
 
@@ -88,7 +88,7 @@ def add(
 
 
 def exact(store: ModelStore, text: str) -> tuple[str, int]:
-    """``NAME:V`` as name and number; without a number the promoted version, else the newest."""
+    """Read ``NAME:V`` as name and number; without one the promoted version, else the newest."""
     name, version = parse_id(text)
     if version is None:
         version = store.promoted(name) or store.versions(name)[-1].version
@@ -96,7 +96,7 @@ def exact(store: ModelStore, text: str) -> tuple[str, int]:
 
 
 def needs_number(text: str) -> tuple[str, int]:
-    """``NAME:V`` as name and number; raises ``UsageError`` where there is no number."""
+    """Read ``NAME:V`` as name and number; raises ``UsageError`` where there is no number."""
     name, version = parse_id(text)
     if version is None:
         raise UsageError(f"'{text}' names no version", remedy=f"write {text}:V, as {text}:1")

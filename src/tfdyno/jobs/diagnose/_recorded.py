@@ -26,7 +26,7 @@ Part = tuple["Telemetry", "Sequence[int]"]
 
 
 def host_facts(parts: Sequence[Part], environment: Environment) -> HostFacts:
-    """How busy the CPUs were; a record does not tell of threads and limits."""
+    """Return how busy the CPUs were; a record does not tell of threads and limits."""
     cpus = environment.cpu_count
     return HostFacts(
         cpus=cpus,
@@ -37,13 +37,13 @@ def host_facts(parts: Sequence[Part], environment: Environment) -> HostFacts:
 
 
 def card_facts(parts: Sequence[Part], environment: Environment) -> tuple[CardFacts, ...]:
-    """What each card did; empty where none was watched."""
+    """Return what each card did; empty where none was watched."""
     count = max((len(told.cards) for told, _ in parts), default=0)
     return tuple(_card(parts, at, _known(environment, at)) for at in range(count))
 
 
 def growth_facts(parts: Sequence[Part], step_s: float) -> tuple[GrowthFacts, ...]:
-    """Whether the process grows from step to step, by the longest of the parts.
+    """Return whether the process grows from step to step, by the longest of the parts.
 
     Args:
         parts: Of their points, those after the first epoch: until then caches and buffers fill.
@@ -70,7 +70,7 @@ def growth_facts(parts: Sequence[Part], step_s: float) -> tuple[GrowthFacts, ...
 def long_firsts(
     samples_s: Sequence[float], steps: Sequence[int], firsts: Sequence[int]
 ) -> tuple[StallFacts, ...]:
-    """Samples that begin an epoch and take much longer than the one in the middle.
+    """Return samples that begin an epoch and take much longer than the one in the middle.
 
     Args:
         samples_s: Seconds per step.
@@ -115,7 +115,7 @@ def _card(parts: Sequence[Part], place: int, known: Card | None) -> CardFacts:
 
 
 def _risen(counted: Sequence[int]) -> int:
-    """By how much a counter rose over those of its points that could be read."""
+    """Return by how much a counter rose over those of its points that could be read."""
     known = [value for value in counted if value >= 0]
     return max(0, known[-1] - known[0]) if known else 0
 

@@ -24,7 +24,7 @@ LEFT_OUT = (
 
 
 def bench_facts(one: Measurement) -> StepFacts:
-    """The steady steps of its runs, and what the machine did meanwhile."""
+    """Return the steady steps of its runs, and what the machine did meanwhile."""
     runs, task = judged_runs(one), one.task
     parts = [(run.telemetry, steady_points(run)) for run in runs]
     steps_per_epoch = -(-task.samples_per_epoch // max(1, task.samples_per_step))
@@ -69,7 +69,7 @@ def _began_s(run: BenchRun) -> float:
 
 
 def _timeline(runs: Sequence[BenchRun]) -> TimelineFacts:
-    """The run in the middle, without its warm-up."""
+    """Return the run in the middle, without its warm-up."""
     medians_s = run_medians_s(runs)
     at = sorted(range(len(runs)), key=medians_s.__getitem__)[(len(runs) - 1) // 2]
     run = runs[at]

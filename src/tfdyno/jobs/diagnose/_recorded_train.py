@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 LEFT_OUT = "It was not recorded what a step waits for, what it computes and what is traced again."
 AT_THE_END = "callbacks at the end of an epoch"
 _LEAST_CALLBACK_S = 1e-3
-"""In each epoch; less is what Keras takes to ask a list of callbacks that do nothing."""
+"""The least time in each epoch; less is what Keras takes to ask a list of callbacks that do
+nothing."""
 NOT_APART = "How much of the time between epochs was the callbacks' was not recorded."
 
 
 def train_facts(record: RunRecord, recipe: Recipe, place: str) -> StepFacts:
-    """The steps of its last session, what its epochs cost beside them, and the machine meanwhile.
+    """Return the steps of its last session, what its epochs cost beside them, and the machine.
 
     Args:
         record: Of the run.
@@ -107,7 +108,7 @@ def _remedy(record: RunRecord) -> str:
 
 
 def _steady_s(pace: Pace) -> tuple[float, ...]:
-    """Samples of the steady state; all where none was found.
+    """Return samples of the steady state; all where none was found.
 
     Those that begin an epoch are left out, and those of few steps: what an epoch's end cut short.
     """
@@ -131,25 +132,25 @@ def _steps_per_epoch(outcome: dict[str, Any]) -> int:
 
 
 def _callbacks(pace: Pace) -> list[CallbackFacts]:
-    """What was timed beside the steps and is known to be validation or callbacks."""
+    """Return what was timed beside the steps and is known to be validation or callbacks."""
     parts = {"validation": pace.validation_s, AT_THE_END: _in_callbacks_s(pace)}
     return [CallbackFacts(name=name, per_epoch_s=_each(pace, seconds_s))
             for name, seconds_s in parts.items() if pace.epochs and seconds_s > 0]  # fmt: skip
 
 
 def _in_callbacks_s(pace: Pace) -> float:
-    """Of all epochs, in the user's own; 0 where there are none, or they were not told apart."""
+    """Sum over all epochs the time in the user's own; 0: there are none, or not told apart."""
     spent_s = pace.callback_s or 0.0
     return spent_s if spent_s >= _LEAST_CALLBACK_S * pace.epochs else 0.0
 
 
 def _each(pace: Pace, seconds_s: float) -> float:
-    """For each epoch that ended."""
+    """Give one for each epoch that ended."""
     return max(0.0, seconds_s) / pace.epochs if pace.epochs else 0.0
 
 
 def _while_training(told: Telemetry, seconds_s: float) -> Sequence[int]:
-    """Points of the last so many seconds: what was before is imports, building and the data."""
+    """Return points of the last so many seconds: before were imports, building and the data."""
     if not told.at_s:
         return ()
     began_s = told.at_s[-1] - seconds_s
@@ -157,7 +158,7 @@ def _while_training(told: Telemetry, seconds_s: float) -> Sequence[int]:
 
 
 def _later(told: Telemetry, points: Sequence[int], pace: Pace) -> Sequence[int]:
-    """Points after the first epoch; none where there was no second."""
+    """Return points after the first epoch; none where there was no second."""
     if not (points and pace.firsts):
         return ()
     pairs = zip(pace.samples_s[: pace.firsts[0]], pace.steps_per_sample, strict=False)

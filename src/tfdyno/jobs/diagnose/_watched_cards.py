@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tfdyno.core.messages.diagnose import SteadySpan
 
 LEAST_POINTS = 3
-"""With fewer, a clock that is lowered for a moment would be lowered for most of the time."""
+"""The fewest points: with fewer, a clock that is lowered for a moment would be lowered for most of
+the time."""
 UNREAD = (
     "What the card itself did could not be read through NVML: neither a lowered clock nor other "
     "processes on it would be told."
@@ -24,7 +25,7 @@ UNREAD = (
 
 
 def card_sampler(visible: str | None) -> Sampler | None:
-    """Watches the cards that a child may use; None where there are none, or NVML is mute.
+    """Watch the cards that a child may use; None where there are none, or NVML is mute.
 
     Args:
         visible: ``CUDA_VISIBLE_DEVICES`` of the child; None: all cards.
@@ -39,7 +40,7 @@ def with_cards(
     sampler: Sampler | None,
     environment: Environment,
 ) -> StepFacts:
-    """The facts of a look with what its cards did in its steady steps.
+    """Return the facts of a look with what its cards did in its steady steps.
 
     Args:
         facts: What the child saw.
@@ -61,7 +62,7 @@ def with_cards(
 def _read(
     told: Telemetry, used: tuple[int, ...], environment: Environment
 ) -> tuple[CardFacts, ...]:
-    """Of the cards that were used, those that told anything of themselves.
+    """Return those of the cards used that told anything of themselves.
 
     A card that is divided tells of all its slices together, the neighbours' too: none then.
     """

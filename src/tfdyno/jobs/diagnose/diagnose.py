@@ -36,15 +36,16 @@ if TYPE_CHECKING:
     from tfdyno.probe.telemetry.telemetry import Sampler
 
 START_LIMIT_S = 3600.0
-"""For imports, the user's code up to its training and the first step, compiled."""
+"""The time for imports, the user's code up to its training and the first step, compiled."""
 LOOK_LIMIT_S = 600.0
-"""For all that is looked at beside the user's own steps; this only ends what hangs for ever."""
+"""The time for all that is looked at beside the user's own steps; this only ends what hangs for
+ever."""
 MOST_S = 3600.0
-"""For steps that were asked for by their number."""
+"""The longest time for steps that were asked for by their number."""
 MEMORY_LEAST_S, MEMORY_MOST_S, MEMORY_STEPS = 8.0, 30.0, 60
 """How long memory is looked at: at least, and until its slope is sure; steps at least."""
 STOP_GRACE_S = 20.0
-"""After Ctrl-C, for the child to hand over what it has seen."""
+"""The time after Ctrl-C for the child to hand over what it has seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +55,12 @@ class DiagnoseRequest:
     workload: Workload
     recipe: Recipe = field(default_factory=Recipe)
     steps: int = 0
-    """Of the user's own that are looked at; 0: as time allows."""
+    """The steps of the user's own that are looked at; 0: as time allows."""
     seconds_s: float = 0.0
-    """For which they are looked at, and measured in each run that proves a fix; 0: as long as
-    they take to be told apart."""
+    """The time for which they are looked at, and measured in each run that proves a fix; 0: as long
+    as they take to be told apart."""
     folder: Path | None = None
-    """Of the results that fixes are proven by; None: the user's own."""
+    """The folder of the results that fixes are proven by; None: the user's own."""
     resume: bool = False
     """Take what is measured of the fixes already."""
     memory_alone: bool = False
@@ -89,7 +90,7 @@ def diagnose(
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
 ) -> StepDiagnosis:
-    """Where a steady step's time goes, what causes it, what to change and what that should gain.
+    """Say where a steady step's time goes, what causes it, what to change and what that gains.
 
     Args:
         question: The workload and the recipe that it is run with.
@@ -115,7 +116,7 @@ def examined(
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
 ) -> Examined:
-    """The same with all that was seen.
+    """Return the same with all that was seen.
 
     Raises:
         UsageError, ToolError: As ``diagnose``, but for a training that fails in its steady steps:
@@ -144,7 +145,7 @@ def _examined(
     progress: Callable[[str], None],
     output: Callable[[str], None],
 ) -> Examined:
-    """One try, under the steps back that were taken."""
+    """Return one try, under the steps back that were taken."""
     variables = trial.variables(recipe_environment(trial.recipe))
     visible = visible_to(variables)
     request = LookAtSteps(
@@ -208,7 +209,7 @@ def _refuse_few_steps(question: DiagnoseRequest, facts: StepFacts) -> None:
 
 
 def limits_of(question: DiagnoseRequest) -> Limits:
-    """How long the child looks at the user's own steps."""
+    """Return how long the child looks at the user's own steps."""
     limits, seconds_s = Limits(), question.seconds_s
     if question.memory_alone:
         limits = replace(

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, Examined
 
 LEAST_RUNS = 4
-"""Of each side: with eight together the machine's own speed can be taken out."""
+"""The fewest runs of each side: with eight together the machine's own speed can be taken out."""
 MOST_RUNS = 8
 SETTLED_RATIO = 1.05
 """A gain that is surely above it is proven early, one surely below it is not worth more runs."""
 TARGET_RATIO = 0.04
 """No more runs once the median of both sides is known so well, half of the interval over it."""
 LEAST_S = 3.0
-"""Of steady steps in a run: fixes worth having gain 10 %, not 1 %."""
+"""The least time of steady steps in a run: fixes worth having gain 10 %, not 1 %."""
 MOST_S = 20.0
-"""Of a run, from its first step on, where nothing else was asked for."""
+"""The longest time of a run, from its first step on, where nothing else was asked for."""
 NOT_EXPECTED = "With what was kept it is not expected to gain anything: it was not measured."
 
 
@@ -131,7 +131,7 @@ def _causes(found: Sequence[Bottleneck]) -> tuple[str, ...]:
 
 
 def fixes(diagnosis: StepDiagnosis, base: Recipe) -> tuple[Bottleneck, ...]:
-    """Findings whose fix is a change of ``base``, the largest expected gain first.
+    """Return findings whose fix is a change of ``base``, the largest expected gain first.
 
     Without an expected gain a fix is not one for speed, and speed would not prove it.
 
@@ -185,7 +185,7 @@ def _tried(
 def _measured(
     question: DiagnoseRequest, base: Recipe, changed: Recipe, progress: Callable[[str], None]
 ) -> tuple[Measurement, ...]:
-    """Both sides in turns, or what is kept of them."""
+    """Return both sides in turns, or what is kept of them."""
     asked = bench.BenchRequest(
         workload=question.workload,
         recipe=base,
@@ -209,7 +209,7 @@ def _measured(
 
 
 def is_settled(sides: Sequence[Measurement]) -> bool:
-    """Whether it is sure by now on which side of ``SETTLED_RATIO`` the gain lies, or close enough.
+    """Return whether it is sure on which side of ``SETTLED_RATIO`` the gain lies, or close.
 
     A look after each pair of runs would find differences by chance if it asked only whether the
     interval leaves 1 out; it asks for more, so that few of them are found. Too few steady runs
@@ -223,14 +223,14 @@ def is_settled(sides: Sequence[Measurement]) -> bool:
 
 
 def _is_narrow(side: Measurement) -> bool:
-    """Whether the median is known so well that more runs are not worth their time."""
+    """Return whether the median is known so well that more runs are not worth their time."""
     found = summary(side)
     low_s, high_s = found.interval_s
     return (high_s - low_s) / 2 <= TARGET_RATIO * found.median_s
 
 
 def lacks_steady_runs(sides: Sequence[Measurement]) -> bool:
-    """Whether a side has fewer runs with a steady state than a comparison needs."""
+    """Return whether a side has fewer runs with a steady state than a comparison needs."""
     counts = [sum(is_steady(run) for run in side.runs) for side in sides]
     return min(counts) < FEWEST_RUNS
 
@@ -282,7 +282,7 @@ def _reason(comparison: Comparison, agreed: Agreement | None) -> str:
 
 
 def _with_gain(diagnosis: StepDiagnosis, one: Bottleneck, proof: FixProof) -> StepDiagnosis:
-    """The diagnosis in which the finding has what was measured of its fix."""
+    """Return the diagnosis in which the finding has what was measured of its fix."""
     if proof.verdict in (None, "not_comparable"):
         return diagnosis
     low, high = proof.interval

@@ -19,7 +19,7 @@ _LOGS = "events.out.tfevents"
 
 
 def is_profile(reference: str) -> bool:
-    """Whether what a user points at is a profile, or a folder of logs that may hold one.
+    """Return whether what a user points at is a profile, or a folder of logs that may hold one.
 
     A file is one by its name, so that a foreign file is refused by what is wrong with it. A folder
     is one if it holds such a file or logs of TensorBoard, or nothing at all.
@@ -32,7 +32,7 @@ def is_profile(reference: str) -> bool:
 
 
 def examined_profile(path: Path, *, progress: Callable[[str], None] = silent) -> Examined:
-    """Where the time of the steps in a profile went, and what follows from it.
+    """Say where the time of the steps in a profile went, and what follows from it.
 
     Args:
         path: An ``*.xplane.pb``, a ``*.trace.json.gz`` or a folder of logs.

@@ -31,14 +31,14 @@ class Recorded:
     examined: Examined
     recipe: Recipe
     reference: str
-    """Of the workload, from where the user stands."""
+    """The workload, from where the user stands."""
     arguments: tuple[str, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
-    """Of the recipe, those that a look can have."""
+    """The settings of the recipe that a look can have."""
 
 
 def is_run(reference: str) -> bool:
-    """Whether what a user points at was written by ``tfdyno train`` or ``tfdyno bench``.
+    """Return whether what a user points at was written by ``tfdyno train`` or ``tfdyno bench``.
 
     A folder of a run, a folder of results or one result in it (``FOLDER:ID``), or a JSON file,
     one that is not there as well: nothing else is called so.
@@ -52,7 +52,7 @@ def is_run(reference: str) -> bool:
 
 
 def examined_run(reference: str) -> Recorded:
-    """What the record tells, through the same rules as a look at the steps.
+    """Return what the record tells, through the same rules as a look at the steps.
 
     Raises:
         UsageError: It is damaged, holds no steps, or is of something else.
@@ -110,7 +110,7 @@ def _settings(recipe: Recipe) -> dict[str, object]:
 
 
 def _from_here(reference: str, folder: Path) -> str:
-    """The same workload as it is typed where the user stands now."""
+    """Return the same workload as it is typed where the user stands now."""
     name, colon, rest = reference.partition(":")
     file = folder / name
     if Path(name).is_absolute() or not file.is_file() or folder == Path.cwd():

@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 EPOCHS = 2
 """What a cache keeps is read from the second on."""
 STEPS = 8
-"""Of an epoch: small errors of a wrong step grow large in a few updates."""
+"""The steps of an epoch: small errors of a wrong step grow large in a few updates."""
 LEAST_STEPS = 4
 SEED = 7
 """Where neither the recipe nor the script sets one."""
 LOSS = "loss"
 FIRST_WEIGHTS = "first.npz"
-"""Of the first training; all others begin with them."""
+"""The weights of the first training; all others begin with them."""
 LOOP_LIMIT_S = 3600.0
-"""For imports, the user's code up to its loop and the few steps; it ends what hangs for ever."""
+"""The time for imports, the user's code up to its loop and the few steps; it ends what hangs for
+ever."""
 
 
 class SameLosses:
@@ -55,7 +56,7 @@ class SameLosses:
         steps_per_epoch: int,
         is_loop: bool = False,
     ) -> None:
-        """Nothing is trained yet.
+        """Train nothing yet.
 
         Args:
             workload: What is trained.
@@ -90,7 +91,7 @@ class SameLosses:
         return agreement(before, after, allowed, again=again, steps=ran)
 
     def steps(self, base: Recipe, changed: Recipe) -> tuple[int, int]:
-        """Steps of an epoch under each, so that both see as many samples in whole executions."""
+        """Count steps of an epoch under each, so that both see as many samples."""
         if self._is_loop:  # it makes its own batches, and knows of no epochs
             return STEPS, STEPS
         sizes = [one.batch_size or self._batch_size or 1 for one in (base, changed)]
@@ -133,7 +134,7 @@ class SameLosses:
         return [*losses[:-1], math.nan] if outcome.stopped == NAN_WEIGHTS else losses
 
     def _of_loop(self, recipe: Recipe, steps: int, progress: Callable[[str], None]) -> list[float]:
-        """The mean loss of as many steps as an epoch has, for each of the epochs."""
+        """Return the mean loss of as many steps as an epoch has, for each of the epochs."""
         variables = recipe_environment(recipe)
         asked = Asked(visible=visible_to(variables), recipe=recipe)
         with guarded(asked, tell=silent) as room:

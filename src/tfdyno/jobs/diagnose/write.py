@@ -77,7 +77,7 @@ def written(
 
 
 def suggestion(settings: Mapping[str, object], facts: StepFacts, workload: Workload) -> str:
-    """A unified diff of the user's files that does in code what settings do; empty: there is none.
+    """Make a unified diff that does in code what settings do; empty: there is none.
 
     Args:
         settings: Those that are kept, by flat name.
@@ -110,7 +110,7 @@ def _diff(file: Path, changes: Iterable[Edit], settings: Mapping[str, object]) -
 
 
 def _lines(text: str) -> list[str]:
-    """With their ends; a form feed ends none, to Python as to ``patch``."""
+    """Split with their ends; a form feed ends none, to Python as to ``patch``."""
     return list(io.StringIO(text, newline="\n"))
 
 
@@ -120,7 +120,7 @@ def _gain(proof: FixProof) -> str:
 
 
 def _found(name: str, workload: Workload) -> Path | None:
-    """The file that a place names: the workload's own, one beside it, or as it is.
+    """Return the file that a place names: the workload's own, one beside it, or as it is.
 
     A file of the same name where the user stands is another one.
     """
@@ -130,6 +130,6 @@ def _found(name: str, workload: Workload) -> Path | None:
 
 
 def _shown(file: Path) -> str:
-    """From where the user stands, if it lies below."""
+    """Show it from where the user stands, if it lies below."""
     whole = file.absolute()
     return str(whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole)

@@ -22,7 +22,7 @@ Expected = tuple[float | None, str]
 
 
 def judge(facts: ClusterFacts, *, link: str = "") -> ClusterReport:
-    """The report of what was found.
+    """Return the report of what was found.
 
     Args:
         facts: Of all nodes.
@@ -68,7 +68,7 @@ def _bandwidth(facts: ClusterFacts, one: AllReduce, network: Link | None) -> Ban
 
 
 def _ring(facts: ClusterFacts) -> Expected:
-    """What a connection carries and what the host takes, one after the other."""
+    """Return what a connection carries and what the host takes, one after the other."""
     if not facts.links:
         return None, "what a connection carries was not measured"
     line = min(one.bytes_per_s for one in facts.links)

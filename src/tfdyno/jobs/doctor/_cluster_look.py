@@ -39,7 +39,7 @@ UNSHARED = ("TF_CONFIG", "CUDA_VISIBLE_DEVICES")
 
 
 def look(seat: ProcessRank, folder: Path, environment: Mapping[str, str]) -> NodeFacts:
-    """The facts of this node; what a probe cannot see is left out.
+    """Return the facts of this node; what a probe cannot see is left out.
 
     Args:
         seat: Of this process.
@@ -95,7 +95,7 @@ def _versions() -> dict[str, str]:
 
 
 def _driver(library: object) -> dict[str, str]:
-    """The NVIDIA driver and the newest CUDA that it supports."""
+    """Return the NVIDIA driver and the newest CUDA that it supports."""
     if library is None:
         return {}
     cuda = cards.ask(library, "nvmlSystemGetCudaDriverVersion_v2") or 0

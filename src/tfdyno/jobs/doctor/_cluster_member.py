@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 CHILD_S = 240.0
 """A first import with a cold disk, NCCL's first connections, and the measurement itself."""
 BUDGET_S = 12.0
-"""Of one series of all-reduces."""
+"""The time of one series of all-reduces."""
 SIZES = (4 << 10, 1 << 20, 16 << 20, 64 << 20)
 CARD_SIZES = (*SIZES, 256 << 20)
-"""Over NVLink smaller ones say little of the bandwidth."""
+"""The sizes between cards: over NVLink smaller ones say little of the bandwidth."""
 PREFIX = ".tfdyno-doctor-"
 
 

@@ -58,7 +58,7 @@ class ClusterRequest:
     port: int = 0
     wait_s: float = rendezvous.WAIT_S
     is_quick: bool = False
-    """Without all-reduces, for which TensorFlow is started."""
+    """Whether all-reduces are left out, for which TensorFlow is started."""
     link: str = ""
     """Slug of the network between the nodes; empty: as their interfaces tell."""
 
@@ -113,7 +113,7 @@ def doctor_cluster(
 
 
 def _led(check: _Check) -> ClusterFacts:
-    """All that worker 0 finds out with the others; who does not come is a part of it."""
+    """Return all that worker 0 finds out with the others; who does not come is a part of it."""
     member = check.member
     try:
         rendezvous.serve_rendezvous(
@@ -150,7 +150,7 @@ class _Check:
     notes: list[str] = field(default_factory=list)
 
     def facts(self) -> ClusterFacts:
-        """All that was found so far."""
+        """Return all that was found so far."""
         return ClusterFacts(
             size=self.seat.size,
             wanted_cards=self.asked.gpus_per_node or 0,
@@ -165,7 +165,7 @@ class _Check:
         )
 
     def run(self, company: Round) -> None:
-        """Every step in turn; the others go when it ends."""
+        """Run every step in turn; the others go when it ends."""
         try:
             self._look(company)
             self.progress("comparing clocks")
@@ -194,7 +194,7 @@ class _Check:
         return ClockReading(rank=rank, offset_s=offset_s, uncertainty_s=uncertainty_s)
 
     def _call(self, company: Round) -> None:
-        """Every node calls every other one, then all send to the next one of a ring at once."""
+        """Let every node call every other one, then all send to the next one of a ring."""
         self.progress("trying the ports between all nodes")
         token = secrets.token_hex(8)
         heard = company.ask_all("listen", lambda _rank: {"token": token})
@@ -218,7 +218,7 @@ class _Check:
         company.ask_all("quiet")
 
     def _share(self, company: Round) -> None:
-        """Worker 0 writes and all others look, then the other way round."""
+        """Let worker 0 write and all others look, then the other way round."""
         self.progress("looking whether all nodes share the folder")
         folder = Path(self.asked.output).absolute()
         made = not folder.exists()
@@ -236,7 +236,7 @@ class _Check:
                     folder.rmdir()
 
     def _views(self, company: Round, stem: str) -> None:
-        """What 0 writes all look for at once; what each of the others writes, 0 looks for."""
+        """Let all look at once for what 0 writes, and 0 for what each other writes."""
         self.views += self._seen(company, stem, 0)
         seen = [view.reader for view in self.views if view.seen_s is not None]
         for rank in seen:  # the others do not share it, and 0 would wait in vain
@@ -273,7 +273,7 @@ class _Check:
         return {r: None if isinstance(x, TfdynoError) else x for r, x in found.items()}
 
     def _speeds(self, company: Round, stem: str) -> None:
-        """One after another, as a checkpoint is written; each then reads what the next wrote."""
+        """Write one after another, as a checkpoint is; each then reads what the next wrote."""
         wrote: dict[int, FolderSpeed] = {}
         for rank in company.ranks:
             self.progress(f"worker {rank} writes {FILE_BYTES >> 20} MiB to the folder")
@@ -315,7 +315,7 @@ class _Check:
 
 
 def _good(answers: Mapping[int, Any]) -> dict[int, Any]:
-    """The answers; raises the first error among them with its worker."""
+    """Return the answers; raises the first error among them with its worker."""
     for rank, answer in answers.items():
         if isinstance(answer, TfdynoError):
             what = f"worker {rank} could not look at itself"

@@ -86,7 +86,7 @@ def doctor_local(
 
 
 def _plan(asked: ClusterRequest) -> LaunchPlan:
-    """The plan of a training on so many processes, each with its share of the cards."""
+    """Return the plan of a training on so many processes, each with its share of the cards."""
     gpus = asked.gpus_per_node
     if gpus is None:
         gpus = own_share(asked.nodes, os.environ.get("CUDA_VISIBLE_DEVICES"))

@@ -85,7 +85,7 @@ def examine(
 
 
 def replay(facts: MachineFacts, *, language: Language = "en") -> Examined:
-    """The same for a machine of which only the facts are known."""
+    """Return the same for a machine of which only the facts are known."""
     return _examined(facts, [], language)
 
 
@@ -175,7 +175,7 @@ def check_source(
 
 
 def told_facts(path: Path) -> MachineFacts:
-    """The facts of ``--env FILE``, a full record or a few told words.
+    """Return the facts of ``--env FILE``, a full record or a few told words.
 
     Raises:
         UsageError: The file is not such a record.
@@ -195,7 +195,7 @@ def save_facts(path: Path, facts: MachineFacts) -> None:
 
 
 def this_identity() -> Identity:
-    """Names of this account and machine that must not leave it."""
+    """Return names of this account and machine that must not leave it."""
     import platform
 
     from tfdyno.probe.machine.redact import identity_of
@@ -204,7 +204,7 @@ def this_identity() -> Identity:
 
 
 def redacted(text: str) -> str:
-    """The text without names of the account, the machine, its network and secrets."""
+    """Return the text without names of the account, the machine, its network and secrets."""
     from tfdyno.probe.machine.redact import redactor
 
     return redactor(this_identity())(text)
@@ -232,7 +232,7 @@ def _examined(facts: MachineFacts, lines: list[str], language: Language) -> Exam
 
 
 def _failure(child: ChildFacts | None, language: Language) -> tuple[str, ...]:
-    """What TensorFlow said when it failed, in one sentence; a finding may explain it."""
+    """Return what TensorFlow said when it failed, in one sentence; a finding may explain it."""
     if child is None or not child.failed:
         return ()
     from tfdyno.words.doctor.languages import word
@@ -243,7 +243,7 @@ def _failure(child: ChildFacts | None, language: Language) -> tuple[str, ...]:
 
 
 def _not_run(probes: Iterable[ProbeResult], language: Language) -> tuple[str, ...]:
-    """Probes that gave nothing, those with the same reason in one line."""
+    """Name probes that gave nothing, those with the same reason in one line."""
     from tfdyno.words.doctor.languages import reason
 
     names: dict[str, list[str]] = {}
@@ -280,13 +280,13 @@ def _tried(python: str, lines: list[str], progress: Callable[[str], None]) -> Ch
 
 
 def _as_shell(error: ChildCrash) -> str:
-    """The line that a shell prints for such an end, which the rules know."""
+    """Return the line that a shell prints for such an end, which the rules know."""
     names = {-4: "Illegal instruction (core dumped)", -9: "Killed", -11: "Segmentation fault"}
     return names.get(error.child_exit_code or 0, str(error))
 
 
 def _interpreter(python: str) -> str:
-    """The path of an interpreter that can be run; raises ``UsageError`` for another one."""
+    """Return the path of an interpreter that can be run; raises ``UsageError`` for another one."""
     if not python:
         return _active_python()
     import shutil
@@ -298,7 +298,7 @@ def _interpreter(python: str) -> str:
 
 
 def _active_python() -> str:
-    """The interpreter of the active environment, else the one that runs tfdyno."""
+    """Return the interpreter of the active environment, else the one that runs tfdyno."""
     import sys
 
     folder = os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")

@@ -24,7 +24,7 @@ LARGE_BYTES = 1 << 27
 def card_peaks(
     recipe: Recipe, visible: str | None, *, library: Library = None
 ) -> dict[str, list[float]]:  # fmt: skip
-    """FLOP/s of each card, by dtype; none where a card is not known."""
+    """Return FLOP/s of each card, by dtype; none where a card is not known."""
     try:
         found = found_cards(visible=visible, library=library)
     except UsageError:  # a slice, or a card that is not in the catalogue
@@ -42,7 +42,7 @@ def card_peaks(
 def card_rates(
     recipe: Recipe, visible: str | None, *, library: Library = None
 ) -> dict[str, list[float]]:  # fmt: skip
-    """The same, and the bytes per second of each card's memory."""
+    """Return the same, and the bytes per second of each card's memory."""
     peaks = card_peaks(recipe, visible, library=library)
     if not peaks:
         return {}
@@ -52,7 +52,7 @@ def card_rates(
 
 
 def sweep_words(visible: str | None, *, library: Library = None) -> str:
-    """Sentences on the sweeps that the rates of the cards rest on, and on those left out."""
+    """Return sentences on the sweeps that the rates of the cards rest on, and on those left out."""
     try:
         found = found_cards(visible=visible, library=library)
     except UsageError:
@@ -69,7 +69,7 @@ def sweep_words(visible: str | None, *, library: Library = None) -> str:
 def _with_sweeps(
     told: dict[str, list[float]], slugs: list[str], tf32: bool
 ) -> dict[str, list[float]]:  # fmt: skip
-    """What kernels of a sweep reached at best, in the place of the data sheet's figures."""
+    """Return what kernels of a sweep reached at best, in the place of the data sheet's figures."""
     for card in stored_sweeps().cards if slugs else ():
         best = best_rates(card, tf32=tf32)
         for at, slug in enumerate(slugs):
@@ -80,7 +80,7 @@ def _with_sweeps(
 
 
 def best_rates(card: CardFile, *, tf32: bool) -> dict[str, float]:
-    """FLOP/s of the best product by the catalogue's name of a type, and bytes per second.
+    """Return FLOP/s of the best product by the catalogue's name of a type, and bytes per second.
 
     Args:
         card: The sweep.

@@ -23,12 +23,12 @@ class FoundCard:
     """One card at this moment."""
 
     index: int
-    """As ``nvidia-smi`` counts."""
+    """The card's number as ``nvidia-smi`` counts."""
     gpu: Gpu
     """Its row of the catalogue; usable memory is what is free now, where others hold some."""
     total_bytes: int
     held_bytes: int
-    """By other processes; 0: by none."""
+    """What other processes hold; 0: there are none."""
     processes: tuple[int, ...] = ()
     """Identifiers of those that compute on it."""
 
@@ -39,7 +39,7 @@ class FoundCard:
 
 
 def found_cards(*, visible: str | None = None, library: Library = None) -> tuple[FoundCard, ...]:
-    """The cards that a run of this user sees; none where there is no driver or no card.
+    """Return the cards that a run of this user sees; none where there is no driver or no card.
 
     Args:
         visible: ``CUDA_VISIBLE_DEVICES``; this process' own when None.
@@ -59,7 +59,7 @@ def with_room(
     visible: str | None = None,
     library: Library = None,
 ) -> tuple[FoundCard, ...]:
-    """The cards that have room; raises ``ToolError`` where none has, naming who holds the first."""
+    """Return the cards with room; raises ``ToolError`` without any, naming the first's holders."""
     free = tuple(one for one in found if one.has_room)
     if found and not free:
         check_room(visible, library=library)
@@ -68,7 +68,7 @@ def with_room(
 
 
 def equal_cards(free: tuple[FoundCard, ...]) -> tuple[FoundCard, ...]:
-    """The cards of one kind that train together: those that hold the most together."""
+    """Return the cards of one kind that train together: those that hold the most together."""
     slugs = dict.fromkeys(one.gpu.slug for one in free)
     groups = [tuple(one for one in free if one.gpu.slug == slug) for slug in slugs]
     return max(groups, key=lambda group: sum(one.gpu.usable_memory_bytes for one in group))

@@ -25,10 +25,10 @@ GROWTH = ("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 JAX_GROWTH = ("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 JAX_OWN = ("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION",
            "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_CLIENT_MEM_FRACTION")  # fmt: skip
-"""With which a user has decided already how JAX takes memory."""
+"""The variables by which a user has decided already how JAX takes memory."""
 CARD_WORDS = ("cuda", "cudnn", "cublas", "gpu", "device", "internalerror")
 MEMORY_CAUSES = ("mem.held_by_other_process", "mem.oom_model", "mem.cudnn_init")
-"""Of the doctor: what a child says that did not get the memory it needs."""
+"""The doctor's causes that a child names which did not get the memory it needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Room:
     held: tuple[HeldCard, ...] = ()
     """Cards that others use."""
     variables: dict[str, str] = field(default_factory=dict)
-    """To set for the child, so that it can share a card."""
+    """The variables to set for the child, so that it can share a card."""
     notes: tuple[str, ...] = ()
     """What its reader has to know: one sentence or none."""
     library: Any = None
@@ -156,7 +156,7 @@ def _room(asked: Asked, found: CardsInspection, need: Callable[[], Any], library
 
 
 def growth(asked: Asked, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What lets a child take memory step by step, where neither recipe nor user has said how.
+    """Let a child take memory step by step, where neither recipe nor user has said how.
 
     Args:
         asked: The run.
@@ -176,7 +176,7 @@ def growth(asked: Asked, environment: Mapping[str, str] | None = None) -> dict[s
 
 
 def is_of_memory(error: TfdynoError) -> bool:
-    """Whether a child says that it did not get the memory it needs, by the doctor's rules."""
+    """Return whether a child says that it got less memory than it needs, by the doctor's rules."""
     from tfdyno.rules.causes import cause
     from tfdyno.rules.log.explained import scan
 
@@ -184,11 +184,11 @@ def is_of_memory(error: TfdynoError) -> bool:
 
 
 def is_of_card(error: TfdynoError) -> bool:
-    """Whether it may be a card's: it names one, or is a crash; other mistakes of code are not."""
+    """Return whether it may be a card's: it names one, or is a crash; no other mistake of code."""
     return isinstance(error, ToolError) or any(word in str(error).lower() for word in CARD_WORDS)
 
 
 def visible_to(recipe_variables: Mapping[str, str]) -> str | None:
-    """``CUDA_VISIBLE_DEVICES`` of a child with these variables over those of this process."""
+    """Return ``CUDA_VISIBLE_DEVICES`` of a child with these variables over this process's."""
     name = "CUDA_VISIBLE_DEVICES"
     return recipe_variables.get(name, os.environ.get(name))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def known_need(
     workload: Workload, recipe: Recipe, visible: str | None, *, library: Library = None
 ) -> Interval | None:  # fmt: skip
-    """Bytes of a card that TensorFlow would take with memory growth; None: nothing is kept.
+    """Return bytes of a card that TensorFlow would take with memory growth; None: nothing is kept.
 
     Only where one card trains: a batch that is shared among several is another question. What a
     recipe holds back or computes again to a budget (``remat = "8GiB"``, ``ema``, float8) is not in

@@ -55,12 +55,12 @@ def refuse(held: Sequence[HeldCard]) -> None:
 
 
 def is_full(card: HeldCard) -> bool:
-    """Whether there is no memory even for TensorFlow itself."""
+    """Return whether there is no memory even for TensorFlow itself."""
     return card.free_bytes is not None and card.free_bytes < NEARLY_FULL_RATIO * card.total_bytes
 
 
 def is_free(held: Sequence[HeldCard], need: Interval | None) -> bool:
-    """Whether a run can start: nobody else is there, or what it surely takes is free beside them.
+    """Return whether a run can start: nobody is there, or what it surely takes is free.
 
     Args:
         held: The cards of the run.

@@ -18,12 +18,12 @@ NAMED = 4
 
 
 def sentence(card: HeldCard) -> str:
-    """What is free of a card, and who holds the rest; without a stop at its end."""
+    """Return what is free of a card, and who holds the rest; without a stop at its end."""
     return f"{free_words(card)}: {holder_words(card)}"
 
 
 def free_words(card: HeldCard) -> str:
-    """``GPU 0 has 3 GiB of 80 GiB of memory free``."""
+    """Write ``GPU 0 has 3 GiB of 80 GiB of memory free``."""
     if card.free_bytes is None:
         return f"how much memory {card.place} has free is not told by the driver"
     free, total = format_bytes(card.free_bytes), format_bytes(card.total_bytes)
@@ -31,7 +31,7 @@ def free_words(card: HeldCard) -> str:
 
 
 def holder_words(card: HeldCard) -> str:
-    """Who holds the rest: the largest by name and identifier."""
+    """Return who holds the rest: the largest by name and identifier."""
     if card.holders is None:
         return "the driver does not tell which processes hold the rest"
     if not card.holders:
@@ -40,7 +40,7 @@ def holder_words(card: HeldCard) -> str:
 
 
 def names(holders: Sequence[Holder]) -> str:
-    """The largest by name and identifier, and how many more there are."""
+    """Return the largest by name and identifier, and how many more there are."""
     told = [_one(one) for one in holders[:NAMED]]
     if len(holders) > NAMED:
         told.append(f"{len(holders) - NAMED} more")
@@ -48,7 +48,7 @@ def names(holders: Sequence[Holder]) -> str:
 
 
 def blame(held: Iterable[HeldCard]) -> str:
-    """``meanwhile python other.py (4711, 60 GiB) held memory of GPU 0``, card by card."""
+    """Write ``meanwhile python other.py (4711, 60 GiB) held memory of GPU 0``, card by card."""
     told = [
         f"{names(one.holders)} held memory of {one.place}"
         if one.holders
@@ -59,7 +59,7 @@ def blame(held: Iterable[HeldCard]) -> str:
 
 
 def need_words(need: Interval, held: Sequence[HeldCard]) -> str:
-    """How what the run is estimated to take compares with what is free; empty: nothing to say."""
+    """Say how what the run takes by estimate compares with what is free; empty: nothing to say."""
     free = min((one.free_bytes for one in held if one.free_bytes is not None), default=None)
     if free is None or need.high <= free:
         return ""
@@ -69,17 +69,17 @@ def need_words(need: Interval, held: Sequence[HeldCard]) -> str:
 
 
 def growth_words(setting: str) -> str:
-    """That memory is taken step by step."""
+    """Say that memory is taken step by step."""
     return f"So this run takes memory only as it needs it ({setting})."
 
 
 def trouble_words(trouble: str) -> str:
-    """That it is not known who holds a card."""
+    """Say that it is not known who holds a card."""
     return f"Who holds the memory of the GPU is not known: NVML does not answer ({trouble})."
 
 
 def told(parts: Iterable[str]) -> str:
-    """Sentences in one line."""
+    """Return sentences in one line."""
     return " ".join(capital(part if part.endswith(".") else f"{part}.") for part in parts if part)
 
 

@@ -28,14 +28,14 @@ class Board:
     """Everything is kept in memory: a driver that is gone needs none of it."""
 
     def __init__(self) -> None:
-        """Nobody has said anything."""
+        """Begin with nobody having said anything."""
         self._said: list[Said] = []
         self._seats: dict[str, dict[int, str]] = {}
         self._heard_s = float("-inf")
         self._stops = False
 
     def meet(self, group: str, rank: int, address: str, size: int) -> tuple[str, ...]:
-        """Where all workers of a group listen, by rank; empty until all are there.
+        """Return where all workers of a group listen, by rank; empty until all are there.
 
         Args:
             group: Name of this start of all workers.
@@ -55,7 +55,7 @@ class Board:
         return self._stops
 
     def take(self, stops: bool) -> tuple[list[Said], bool]:
-        """What was said since the last time, and whether a worker is there.
+        """Return what was said since the last time, and whether a worker is there.
 
         Args:
             stops: Whether the workers are asked to end, from now on.
@@ -65,5 +65,5 @@ class Board:
         return said, time.monotonic() - self._heard_s < SILENT_S
 
     def stops(self) -> bool:
-        """Whether the workers are asked to end."""
+        """Return whether the workers are asked to end."""
         return self._stops

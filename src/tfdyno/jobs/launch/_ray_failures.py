@@ -17,7 +17,7 @@ class NodeFailed(Exception):  # noqa: N818  (it is what happened)
     """
 
     def __str__(self) -> str:
-        """As a sentence, for Ray's own logs."""
+        """Write it as a sentence, for Ray's own logs."""
         said = self.args[0]
         return ": ".join(filter(None, (said["what"], said["why"])))
 
@@ -27,7 +27,7 @@ class Fatal(Exception):  # noqa: N818  (it is what happened)
 
 
 def culprit_of(failures: dict[int, Exception], purpose: str) -> tuple[int, dict[str, Any]]:
-    """The worker that failed by itself, and its error in words; without such, the first.
+    """Return the worker that failed by itself, and its error in words; without such, the first.
 
     Args:
         failures: What Ray Train has of each worker by rank.
@@ -39,12 +39,12 @@ def culprit_of(failures: dict[int, Exception], purpose: str) -> tuple[int, dict[
 
 
 def error_of(said: dict[str, Any]) -> TfdynoError:
-    """An error from its words."""
+    """Return an error from its words."""
     return Failure(**{name: said[name] for name in ("kind", "what", "why", "remedy")}).error
 
 
 def fatal_of(error: Exception, purpose: str) -> TfdynoError:
-    """What the last error of Ray Train means."""
+    """Return what the last error of Ray Train means."""
     if failures := getattr(error, "worker_failures", None):
         return error_of(culprit_of(failures, purpose)[1])
     inner = getattr(error, "controller_failure", error)

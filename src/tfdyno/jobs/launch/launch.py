@@ -78,7 +78,7 @@ _IGNORED = {
 
 
 def known_settings(engine: str) -> dict[str, str]:
-    """What ``--with`` may set for an engine, with what it means."""
+    """Return what ``--with`` may set for an engine, with what it means."""
     if engine == "local":
         return {}
     found: dict[str, str] = importlib.import_module(f"tfdyno.render.launch.{engine}").KNOWN
@@ -150,7 +150,7 @@ def _check_tpu(plan: LaunchPlan, recipe: Recipe) -> None:
 
 
 def own_share(nodes: int, visible: str | None) -> int:
-    """GPUs of this machine for each of so many processes; 0: the CPUs train.
+    """Return GPUs of this machine for each of so many processes; 0: the CPUs train.
 
     Args:
         nodes: Processes.
@@ -162,12 +162,12 @@ def own_share(nodes: int, visible: str | None) -> int:
 
 
 def kind_of(plan: LaunchPlan) -> str:
-    """Its engine, or ``kuberay`` where Ray gets a cluster of its own on Kubernetes."""
+    """Return its engine, or ``kuberay`` where Ray gets a cluster of its own on Kubernetes."""
     return "kuberay" if plan.engine == "ray" and plan.option("kuberay") else plan.engine
 
 
 def run_folder(plan: LaunchPlan) -> str:
-    """Where the nodes see the run; raises ``UsageError`` where they cannot."""
+    """Return where the nodes see the run; raises ``UsageError`` where they cannot."""
     if plan.engine in OF_THEIR_OWN:
         module = importlib.import_module(f"tfdyno.render.launch.{plan.engine}")
         found: str = module.run_folder(plan)
@@ -176,7 +176,7 @@ def run_folder(plan: LaunchPlan) -> str:
 
 
 def rendered(plan: LaunchPlan) -> str:
-    """The file of the plan's engine; raises ``UsageError`` where it cannot do what is asked."""
+    """Render the file of the plan's engine; raises ``UsageError`` where it cannot."""
     module = importlib.import_module(f"tfdyno.render.launch.{plan.engine}")
     render: Callable[[LaunchPlan], str] = getattr(module, f"render_{plan.engine}")
     if plan.engine == "local":
@@ -234,12 +234,12 @@ def submitted(plan: LaunchPlan, folder: Path) -> tuple[Path, str]:
 
 
 def submit_command(plan: LaunchPlan, path: Path) -> tuple[str, ...]:
-    """What starts a file that is kept."""
+    """Return what starts a file that is kept."""
     return (*submit_words(plan), f"{_ENGINES[plan.engine].scheme}{path}")
 
 
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
-    """What stands in front of the file to start it; empty where nothing does."""
+    """Return what stands in front of the file to start it; empty where nothing does."""
     if plan.engine in OF_THEIR_OWN:
         module = importlib.import_module(f"tfdyno.render.launch.{plan.engine}")
         words: tuple[str, ...] = module.submit_words(plan)

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 WAIT = "5min"
-"""For all processes to be there: they start at once."""
+"""The time for all processes to be there: they start at once."""
 END_S = 5.0
-"""For the processes of a failed training to end; what they started ends with them."""
+"""The time for the processes of a failed training to end; what they started ends with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Launched:
     record: RunRecord
     recipe: Recipe
     failures: tuple[str, ...] = ()
-    """After which it was started again, in words."""
+    """The failures after which it was started again, in words."""
 
 
 def launch_local(
@@ -97,7 +97,7 @@ def launch_local(
 
 
 def launched(folder: Path, failures: list[str]) -> Launched:
-    """What the run in a folder has come to.
+    """Return what the run in a folder has come to.
 
     Args:
         folder: Of the run.
@@ -150,12 +150,12 @@ def _run(
 
 
 def was_asked(error: ToolError) -> bool:
-    """Whether it is what came of Ctrl-C: ``attend`` raises that from what stopped it."""
+    """Return whether it is what came of Ctrl-C: ``attend`` raises that from what stopped it."""
     return not isinstance(error.__cause__, Exception | None)
 
 
 def judged(process: Process) -> Exception | None:
-    """What the end of a node means: None where it did its part."""
+    """Return what the end of a node means: None where it did its part."""
     said = event_of(process.said)
     # The code alone says little: without tfdyno in it an interpreter ends with one, too.
     if process.exit_code in (0, UNFINISHED) and said.get("event") == "done":
@@ -174,14 +174,14 @@ def judged(process: Process) -> Exception | None:
 
 
 def _check_peers(crew: Crew) -> None:
-    """After the chief's good end the others have ended well, too, or it is said."""
+    """Check after the chief's good end that the others have ended well, too."""
     for process in crew.processes:
         if not process.runs and (error := judged(process)):
             raise error
 
 
 def event_of(line: str) -> dict[str, Any]:
-    """The event that a line of progress tells; empty where it is a sentence."""
+    """Return the event that a line of progress tells; empty where it is a sentence."""
     try:
         found = json.loads(line)
     except ValueError:
@@ -198,7 +198,7 @@ def note(error: TfdynoError, folder: Path, failures: list[str]) -> None:
 
 
 def _finite(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """Null, which stands for a loss that is no number, as a number again."""
+    """Read null, which stands for a loss that is no number, as a number again."""
     history = {
         name: [math.nan if value is None else value for value in values]
         for name, values in outcome.get("history", {}).items()

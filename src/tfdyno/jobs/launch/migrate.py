@@ -21,7 +21,7 @@ KEPT = ".horovod.py"
 
 
 def migrate(script: Path) -> Migration:
-    """What becomes of a script; nothing is written.
+    """Return what becomes of a script; nothing is written.
 
     Args:
         script: A Python file that uses Horovod.
@@ -79,7 +79,7 @@ def written(found: Migration, path: Path) -> tuple[Path, ...]:
 
 
 def _not_of_horovod(script: Path, source: str) -> UsageError:
-    """What is said of a script without Horovod: there is nothing to leave, but it may be old."""
+    """Say of a script without Horovod that there is nothing to leave, but it may be old."""
     from tfdyno.rules.migration.check import check_code
 
     what = f"{script} does not use Horovod"
@@ -105,7 +105,7 @@ def _text(script: Path) -> str:
 
 
 def _of_keras(found: Migration) -> tuple[Finding, ...]:
-    """What else of the new script fails with the newest TensorFlow and Keras 3."""
+    """Return what else of the new script fails with the newest TensorFlow and Keras 3."""
     from tfdyno.rules.explain import diagnose
     from tfdyno.rules.migration.check import check_code
 
@@ -115,7 +115,7 @@ def _of_keras(found: Migration) -> tuple[Finding, ...]:
 
 
 def _beside(script: Path) -> tuple[str, ...]:
-    """Files beside the script that it imports and that use Horovod too."""
+    """Return files beside the script that it imports and that use Horovod too."""
     names: list[str] = []
     for node in ast.walk(ast.parse(script.read_bytes())):
         if isinstance(node, ast.Import):

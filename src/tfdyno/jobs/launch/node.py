@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
 
 SHARED = ".shared"
-"""In the folder of a run: what worker 0 wrote, for the others to see that they share it."""
+"""The file in the folder of a run that worker 0 wrote, for the others to see that they share it."""
 SHARED_S = 60.0
 """A network file system may show a new file so much later; the variable sets another limit."""
 SHARED_VARIABLE = "TFDYNO_SHARED_S"
@@ -65,7 +65,7 @@ class NodeEnd:
     rank: int
     outcome: TrainOutcome
     trained: Trained | None
-    """Of worker 0, which writes."""
+    """What worker 0 trained, which writes."""
 
     @property
     def is_unfinished(self) -> bool:
@@ -113,7 +113,7 @@ def node(
 
 
 def _lost(seat: ProcessRank, error: UsageError) -> ToolError:
-    """The sentence of one whose training failed as another process was gone."""
+    """Return the sentence of one whose training failed as another process was gone."""
     own = f"worker {seat.rank}"
     other = f"worker {1 - seat.rank}" if seat.size == 2 else "another worker"
     named = faults.accused_in(str(error))
@@ -174,7 +174,7 @@ def _with_others(
 
 
 def facts_of(workload: Workload, *, with_jax: bool = False) -> dict[str, str]:
-    """What has to be the same on all nodes: versions, and the user's own file.
+    """Return what has to be the same on all nodes: versions, and the user's own file.
 
     Args:
         workload: What is trained.
@@ -200,7 +200,7 @@ def _version(*names: str) -> str:
 
 
 def _set_up(question: TrainRequest, seat: ProcessRank | None, gpus: int | None) -> TrainRequest:
-    """The question with the strategy that so many processes and cards need."""
+    """Return the question with the strategy that so many processes and cards need."""
     if not question.settings.output:
         raise UsageError("a node needs the folder of the run", remedy="name it with --output")
     recipe = question.recipe or Recipe()
@@ -233,7 +233,7 @@ def _check_cards(wanted: int, visible: str | None) -> None:
 
 
 def _message(run: Run) -> dict[str, Any]:
-    """What the others need to know; the file lets them see that they share the folder."""
+    """Return what the others need to know; the file lets them see that they share the folder."""
     token = secrets.token_hex(8)
     try:
         (run.folder / SHARED).write_text(token)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 DRIVER = "tfdyno.jobs.launch.ray_driver"
 PATIENCE_S = 600.0
-"""For a cluster that was lost to answer again."""
+"""The time for a cluster that was lost to answer again."""
 END_S = 15.0
-"""For the driver, and the Ray that it has started, to end."""
+"""The time for the driver, and the Ray that it has started, to end."""
 
 
 class ClusterLost(ChildCrash):
@@ -120,7 +120,7 @@ def _run(
 
 
 def _judged(process: Process) -> Exception | None:
-    """What the end of the driver means: None where the training has ended as it should."""
+    """Return what the end of the driver means: None where the training has ended as it should."""
     said = event_of(process.said)
     error = judged(process)
     if error and said.get("event") == "failed" and said["error"]["kind"] == "lost":

@@ -40,7 +40,7 @@ CONNECT_S = 2.0
 POLL_S = 0.5
 """How often Ray Train looks after its workers, which is every 2 s if nothing is said."""
 WAITING_S = 15.0
-"""After which it is told that Ray has no room for the workers yet."""
+"""The time after which it is told that Ray has no room for the workers yet."""
 LONGEST_PLACE = 30
 """Characters of a folder for Ray's sockets, whose names may have 107."""
 TOKEN = Path.home() / ".ray" / "auth_token"
@@ -81,7 +81,7 @@ class _Lost(Exception):  # noqa: N818  (it is what happened)
 
 @contextlib.contextmanager
 def _connected(asked: dict[str, Any], stop: threading.Event) -> Iterator[Any]:
-    """Ray, as part of a running cluster or with one of its own on this machine."""
+    """Connect to Ray, as part of a running cluster or with one of its own on this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of this run
     os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", str(POLL_S))
     os.environ["RAY_TRAIN_V2_ENABLED"] = "1"
@@ -104,7 +104,7 @@ def _connected(asked: dict[str, Any], stop: threading.Event) -> Iterator[Any]:
 
 
 def _set_token(address: str) -> None:
-    """Messages of a Ray of its own carry a token of its own, those to a cluster the user's.
+    """Give messages of a Ray of its own a token of its own, those to a cluster the user's.
 
     Left alone, Ray would keep the first in the user's home, from where ``ray start`` takes it for
     every cluster, and it would not use one that is there to join a cluster. Ray reads the mode
@@ -125,7 +125,7 @@ def _join(
     stop: threading.Event,
     common: dict[str, Any],
 ) -> None:
-    """Become a part of a cluster, which may take so long to be there again."""
+    """Join a cluster, which may take so long to be there again."""
     until_s = time.monotonic() + patience_s
     while True:
         try:
@@ -158,7 +158,7 @@ def _begin(ray: Module, asked: dict[str, Any], place: str, common: dict[str, Any
 
 @contextlib.contextmanager
 def _place() -> Iterator[str]:
-    """A folder for the files of Ray on this machine, removed at the end."""
+    """Make a folder for the files of Ray on this machine, removed at the end."""
     given = os.environ.get("RAY_TMPDIR", "")
     root = given or tempfile.gettempdir()
     root = root if given or len(root) <= LONGEST_PLACE else "/tmp"
@@ -170,7 +170,7 @@ def _place() -> Iterator[str]:
 
 
 def _needs(asked: dict[str, Any]) -> tuple[dict[str, int], int]:
-    """What a worker needs, and how many there are."""
+    """Return what a worker needs, and how many there are."""
     scaling = asked["scaling_config"]
     return scaling.get("resources_per_worker") or {"CPU": 1}, int(scaling["num_workers"])
 
@@ -198,7 +198,7 @@ def _trained(ray: Module, asked: dict[str, Any], stop: threading.Event) -> dict[
 
 
 def _trainer(asked: dict[str, Any], board: str) -> Value:
-    """Ray Train's, which sets no TF_CONFIG and no Keras of its own."""
+    """Make Ray Train's trainer, which sets no TF_CONFIG and no Keras of its own."""
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
@@ -265,7 +265,7 @@ class _Pump:
 
 
 def _waiting(ray: Module, asked: dict[str, Any]) -> str:
-    """Why no worker is there yet, in words."""
+    """Return why no worker is there yet, in words."""
     needs, count = _needs(asked)
     all_of_it = ray.cluster_resources()
     short = [key for key, value in needs.items() if all_of_it.get(key, 0) < count * value]

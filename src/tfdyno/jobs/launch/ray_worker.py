@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 FLUSH_S = 0.2
 MEET_S = 300.0
-"""For the other workers of a group, which Ray starts at once."""
+"""The time for the other workers of a group, which Ray starts at once."""
 OF_RAY = ("OMP_NUM_THREADS",)
 """Variables that Ray sets for its own workers; where the user has not, TensorFlow shall choose."""
 POINTER = "tfdyno-run.json"
@@ -115,11 +115,11 @@ class Talk:
             self._waiting.append(Said(rank=self._rank, kind=kind, text=text))
 
     def output(self, line: str) -> None:
-        """A line that is no progress."""
+        """Take a line that is no progress."""
         self.say("output", line)
 
     def heard(self, line: str) -> None:
-        """A line of progress; all workers tell the same, so that only worker 0 is passed on."""
+        """Take a line of progress; all workers tell the same, so only worker 0 is passed on."""
         event = event_of(line)
         if event.get("event") == "epoch":
             self.epochs.put(metrics_of(event))
@@ -156,7 +156,7 @@ class Talk:
 
 
 def command_of(worker: dict[str, Any], rank: int, addresses: tuple[str, ...]) -> Command:
-    """The process of one rank.
+    """Return the process of one rank.
 
     Args:
         worker: ``words``, ``folder``, ``environment``, ``purpose``, and ``unset``, what the
@@ -184,13 +184,13 @@ def command_of(worker: dict[str, Any], rank: int, addresses: tuple[str, ...]) ->
 
 
 def metrics_of(event: dict[str, Any]) -> dict[str, Any]:
-    """What Ray keeps of the end of an epoch: numbers by name."""
+    """Return what Ray keeps of the end of an epoch: numbers by name."""
     kept = {name: event[name] for name in ("epoch", "samples_per_s") if name in event}
     return {**kept, **{n: v for n, v in event["metrics"].items() if v is not None}}
 
 
 def _addresses(board: Value, context: Value, worker: dict[str, Any]) -> tuple[str, ...]:
-    """Where all workers of this group listen, by rank."""
+    """Return where all workers of this group listen, by rank."""
     import ray
     from ray.train.collective import broadcast_from_rank_zero
 

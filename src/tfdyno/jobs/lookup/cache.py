@@ -36,7 +36,7 @@ class _Item:
 
 
 def content() -> CacheContent:
-    """All that is kept.
+    """Return all that is kept.
 
     Raises:
         UsageError: A setting of the cache cannot be read.
@@ -93,7 +93,7 @@ def _items(cache: Cache, store: ProgramStore) -> Iterator[_Item]:
 
 
 def _of_cache(cache: Cache, folder: Path) -> Iterator[_Item]:
-    """An entry of traces or estimates; its folder bears the time of its last use."""
+    """Take an entry of traces or estimates; its folder bears the time of its last use."""
     try:
         made = [file.stat() for file in folder.iterdir()]
         used_at_s = folder.stat().st_mtime
@@ -110,7 +110,7 @@ def _of_cache(cache: Cache, folder: Path) -> Iterator[_Item]:
 
 
 def _groups(items: Iterable[_Item]) -> tuple[CacheGroup, ...]:
-    """One of each kind and software; the kinds in their order, the largest software first."""
+    """Take one of each kind and software; the kinds in their order, the largest software first."""
     found: dict[tuple[str, tuple[tuple[str, str], ...]], list[_Item]] = {}
     for one in items:
         found.setdefault((one.kind, tuple(sorted(one.made_for.items()))), []).append(one)

@@ -41,7 +41,7 @@ class SupportRow:
 
 
 def can_run(gpus: Iterable[Gpu], tensorflow: Iterable[str]) -> tuple[tuple[Gpu, WheelSupport], ...]:
-    """The verdict for every pair of a card and a release.
+    """Return the verdict for every pair of a card and a release.
 
     Raises:
         UsageError: A release is unknown, or a card is not NVIDIA's.
@@ -53,7 +53,7 @@ def can_run(gpus: Iterable[Gpu], tensorflow: Iterable[str]) -> tuple[tuple[Gpu, 
 
 
 def matrix(gpus: Iterable[Gpu] = (), tensorflow: Iterable[str] = ()) -> Matrix:
-    """A row per compute capability, or per card where cards are named.
+    """Return a row per compute capability, or per card where cards are named.
 
     Args:
         gpus: Cards; every NVIDIA card of the catalogue when empty.
@@ -84,7 +84,7 @@ def matrix(gpus: Iterable[Gpu] = (), tensorflow: Iterable[str] = ()) -> Matrix:
 
 
 def _has_no_wheel(gpu: Gpu) -> bool:
-    """Whether no release runs, not even by compiling: boards with another processor."""
+    """Return whether no release runs, not even by compiling: boards with another processor."""
     found = wheel_support(gpu)
     return found.verdict == "cannot" and not found.smallest_runnable
 

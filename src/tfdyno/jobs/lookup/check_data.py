@@ -67,7 +67,7 @@ def check_data() -> DataReport:
 
 
 def show_data() -> tuple[TableInfo, ...]:
-    """What is in the shipped tables and in the user's own folder."""
+    """Return what is in the shipped tables and in the user's own folder."""
     folders = (DATA, offers.data_dir())
     return tuple(
         _info(path)

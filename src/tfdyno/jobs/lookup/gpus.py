@@ -74,7 +74,7 @@ class GpuCard:
 
 
 def card(gpu: Gpu, tensorflow: str = software.NEWEST) -> GpuCard:
-    """Everything known about one GPU, computed from its row."""
+    """Return everything known about one GPU, computed from its row."""
     from tfdyno.jobs.machine.wheels import supported  # only here: the list shows no wheel
 
     return GpuCard(
@@ -87,14 +87,14 @@ def card(gpu: Gpu, tensorflow: str = software.NEWEST) -> GpuCard:
 
 
 def peaks_of(gpu: Gpu) -> dict[str, float]:
-    """Dense peak by unit; 0 where the unit is absent."""
+    """Return the dense peak by unit; 0 where the unit is absent."""
     return {unit: peaks.peak_flops_per_s(gpu, unit) for unit in peaks.UNITS}
 
 
 def choose(
     filters: Iterable[str] = (), sort: str = "name", *, slices: bool = False
 ) -> tuple[Gpu, ...]:
-    """The GPUs that pass every filter, in order.
+    """Return the GPUs that pass every filter, in order.
 
     Args:
         filters: ``memory>=24GB``, ``cc>=8.0``, ``market=datacenter``, ``tensor``, ``ecc=yes`` or
@@ -151,7 +151,7 @@ def _word_test(text: str) -> Callable[[Gpu], bool]:
 
 
 def _memory(text: str) -> float:
-    """The label on a card counts 1024: ``24GB``, ``24GiB`` and ``24`` mean the same here."""
+    """Read a card's label, which counts 1024: ``24GB``, ``24GiB`` and ``24`` mean the same."""
     bare = text.replace(".", "", 1).isdigit()
     plain = text.replace("gib", "gb").replace("mib", "mb")
     return parse_bytes(f"{plain}gib" if bare else plain.replace("gb", "gib").replace("mb", "mib"))

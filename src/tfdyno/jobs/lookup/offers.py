@@ -36,7 +36,7 @@ def list_offers(
     extra: Path | None = None,
     today: datetime.date | None = None,
 ) -> tuple[PricedOffer, ...]:
-    """The offers that pass the rules and the user's choice, in order.
+    """Return the offers that pass the rules and the user's choice, in order.
 
     Args:
         gpu: Names as ``tfdyno gpus`` takes them, separated by commas; empty means all.

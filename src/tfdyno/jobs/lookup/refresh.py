@@ -125,7 +125,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _with_quarantine(path: Path, plan: _Plan) -> bytes:
-    """Old and new quarantined rows, each once, in the order they were first seen."""
+    """Join old and new quarantined rows, each once, in the order they were first seen."""
     rows: list[list[str]] = []
     if path.exists():
         with path.open(encoding="utf-8", newline="") as file:
@@ -151,7 +151,7 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> bytes:
 
 
 def _cells(one: Listing) -> list[str]:
-    """The row in the order of ``COLUMNS``; numbers so that reading them gives the same number."""
+    """Write the row in the order of ``COLUMNS``, numbers so that they read back the same."""
     return [
         one.provider,
         one.instance,

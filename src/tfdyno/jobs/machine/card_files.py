@@ -35,13 +35,13 @@ class Sweeps:
     """A sentence for every one that is left out."""
 
     def of(self, gpu: Gpu, software: Software) -> CardFile | None:
-        """The sweep of a card: by the same framework if there is one, the newest of those."""
+        """Return the sweep of a card: by the same framework if there is one, the newest."""
         found = [one for one in self.cards if one.card == gpu.slug]
         same = [one for one in found if one.framework == software.framework]
         return max(same or found, key=lambda one: one.made_on, default=None)
 
     def model_for(self, model: TimeModel, gpu: Gpu, software: Software) -> TimeModel:
-        """The time model as it serves a card: with its sweep, where there is one."""
+        """Return the time model as it serves a card: with its sweep, where there is one."""
         from tfdyno.model.time.calibrate.steps import with_sweep
 
         card = self.of(gpu, software)
@@ -52,7 +52,7 @@ class Sweeps:
 
 
 def reference() -> Reference:
-    """What the law of steps is off kernels that run alone."""
+    """Return what the law of steps is off kernels that run alone."""
     from tfdyno.model.time.calibrate.constants import Reference
 
     card = reference_sweep()
@@ -60,7 +60,7 @@ def reference() -> Reference:
 
 
 def stored_sweeps() -> Sweeps:
-    """The sweeps in the user's data folder; those of other processors are left out and told."""
+    """Read the sweeps in the user's data folder; those of other processors are told as left out."""
     found, problems = CardFiles(folder=data_dir()).read()
     kept = tuple(one for one in found if not _foreign(one))
     told = (
@@ -82,7 +82,7 @@ def _cpu_name() -> str:
 
 
 def cards_named(text: str) -> tuple[Gpu, ...]:
-    """The cards of a list of names, where ``cpu`` is the processors of this machine.
+    """Return the cards of a list of names, where ``cpu`` is the processors of this machine.
 
     Raises:
         UsageError: A name is not one card, or the processors were not swept.
@@ -95,7 +95,7 @@ def cards_named(text: str) -> tuple[Gpu, ...]:
 
 
 def processors_as_card() -> Gpu:
-    """The processors of this machine in the shape of a card, by their sweep.
+    """Return the processors of this machine in the shape of a card, by their sweep.
 
     Raises:
         UsageError: There is none by TensorFlow.
@@ -139,6 +139,6 @@ def _as_card(card: CardFile) -> Gpu:
 
 
 def sweep_notes(sweeps: Sweeps, used: tuple[str, ...]) -> tuple[str, ...]:
-    """A sentence on the sweeps that estimates rest on, and one for each that is left out."""
+    """Return a sentence on the sweeps that estimates rest on, and one for each that is left out."""
     told = tuple(f"Times use {words}." for words in dict.fromkeys(filter(None, used)))
     return (*told, *sweeps.problems)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def knowledge_of(facts: MachineFacts) -> Knowledge:
-    """The release of the machine's TensorFlow and how its wheel runs on each known card.
+    """Return the release of the machine's TensorFlow and how its wheel runs on each known card.
 
     Raises:
         ToolError: A shipped table is corrupt.
@@ -36,7 +36,7 @@ def knowledge_of(facts: MachineFacts) -> Knowledge:
 
 
 def aged(tensorflow: str, language: Language = "en") -> str:
-    """Why the tables may not hold for a TensorFlow, in a sentence; empty: they do."""
+    """Return why the tables may not hold for a TensorFlow, in a sentence; empty: they do."""
     from tfdyno.words.doctor.languages import behind_words
 
     today = datetime.datetime.now(tz=datetime.UTC).date()
@@ -44,12 +44,12 @@ def aged(tensorflow: str, language: Language = "en") -> str:
 
 
 def tensorflow_of(facts: MachineFacts) -> str:
-    """The version of the machine's TensorFlow; empty where it is unknown."""
+    """Return the version of the machine's TensorFlow; empty where it is unknown."""
     return facts.tensorflow or facts.python.installed.get("tensorflow", "")
 
 
 def capability_of(name: str) -> tuple[str, str]:
-    """Slug and compute capability of a card by any of its names; empty where none or several."""
+    """Return slug and compute capability of a card by any name; empty where none or several."""
     from tfdyno.catalog.gpus import find
 
     try:
@@ -60,7 +60,7 @@ def capability_of(name: str) -> tuple[str, str]:
 
 
 def _support(cards: Iterable[GpuFacts], tensorflow: str) -> tuple[WheelSupport, ...]:
-    """How a wheel runs on each card; one that the catalogue has not, as another of its capability.
+    """Say how a wheel runs on each card; an unknown one counts as another of its capability.
 
     Each bears the card's slug, or its name where it has none.
     """
@@ -78,7 +78,7 @@ def _support(cards: Iterable[GpuFacts], tensorflow: str) -> tuple[WheelSupport, 
 
 
 def _like(card: GpuFacts) -> Gpu | None:
-    """The card of the catalogue, else one of the same compute capability that has a wheel."""
+    """Return the card of the catalogue, else one of the same compute capability with a wheel."""
     from tfdyno.catalog.gpus import all_gpus, find
     from tfdyno.catalog.software import wheel_support
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @functools.lru_cache(maxsize=1024)
 def supported(gpu: Gpu, tensorflow: str) -> WheelSupport:
-    """The verdict on a wheel, with the faults of XLA that models meet there.
+    """Return the verdict on a wheel, with the faults of XLA that models meet there.
 
     Where the release does not run, the faults are those of the smallest that does.
     """

@@ -27,14 +27,14 @@ FRAGMENTED, NOTHING_FITS = "mem.fragmented", "mem.nothing_fits"
 def memory_findings(
     cards: Sequence[CardMemory], plans: Sequence[MemoryPlan], trace: Trace
 ) -> Iterator[Finding]:
-    """All of them."""
+    """Return all of them."""
     needs = (one.map.allocator for one in cards)
     yield from (_fragments(need) for need in needs if need and need.is_fragmented)
     yield from (_nothing_fits(plan, trace) for plan in plans if plan.chosen is None)
 
 
 def _fragments(need: AllocatorNeed) -> Finding:
-    """That one step alone does not fit for its fragments, by the allocator's own rules."""
+    """Say that one step alone does not fit for its fragments, by the allocator's own rules."""
     free, piece = format_bytes(need.free_bytes), format_bytes(need.largest_free_bytes)
     text = f"{format_bytes(need.failed_bytes)} are asked for, {free} are free, the largest piece "
     match = Match(

@@ -28,7 +28,7 @@ TIMEOUT_S = 600.0
 def memory_map(
     own: Predictor, gpu: Gpu, found: Estimate, progress: Callable[[str], None]
 ) -> MemoryMap:
-    """The memory of the step of an estimate, from the cache or from a child.
+    """Return the memory of the step of an estimate, from the cache or from a child.
 
     Args:
         own: The traced step.

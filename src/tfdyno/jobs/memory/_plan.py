@@ -72,7 +72,7 @@ def memory_plan(
 def _compiled(
     plain: Predictor, gpu: Gpu, notes: list[str], progress: Callable[[str], None]
 ) -> Predictor:
-    """With the program of the card's family, which serves every batch."""
+    """Use the program of the card's family, which serves every batch."""
     found, told = add_compiled(plain, (gpu,), progress=progress)
     notes += told
     return found
@@ -95,7 +95,7 @@ def _add_optimizers(weighing: Weighing, base: Option) -> None:
 
 
 def _smaller_optimizers(trace: Trace) -> tuple[str, ...]:
-    """Those that may keep less than the script's own, by how much that keeps for each weight."""
+    """List those that may keep less than the script's own, by how much they keep per weight."""
     weights = sum(one.bytes for one in trace.tensors if one.role == "weight")
     kept = _state_bytes(trace) / max(1, weights)
     if kept < _FEW_RATIO:
@@ -108,7 +108,7 @@ def _state_bytes(trace: Trace) -> int:
 
 
 def _proven(weighing: Weighing, chosen: Option, gain: float) -> Option | None:
-    """The best option that a compile at its own batch finds to fit, of a few; else the last."""
+    """Return the best of a few options that a compile at its batch finds to fit; else the last."""
     best: Option | None = chosen
     for _ in range(_MOST_PROOFS):
         if best is None or best.verified or best.execution != "xla":
@@ -184,7 +184,7 @@ def _optimizer_ratio(options: Sequence[Option], option: Option) -> float:
 
 
 def _rest(one: Option) -> tuple[object, ...]:
-    """What an option is but for its optimizer."""
+    """Return what an option is but for its optimizer."""
     return one.precision, one.remat, one.batch_size, one.accumulation
 
 

@@ -21,7 +21,7 @@ COMPUTED = (
 
 
 def plan_recipe(own: Predictor, chosen: Option) -> Recipe:
-    """The settings of an option; what is the script's own already is left out.
+    """Return the settings of an option; what is the script's own already is left out.
 
     Args:
         own: The workload as it is, with the settings that were asked for.
@@ -39,7 +39,7 @@ def plan_recipe(own: Predictor, chosen: Option) -> Recipe:
 
 
 def plan_reasons(recipe: Recipe, chosen: PlannedOption, base: Option) -> dict[str, str]:
-    """A sentence for every setting of the recipe."""
+    """Return a sentence for every setting of the recipe."""
     one = chosen.option
     total = one.batch_size * one.accumulation
     whole = of_gib(base.device_memory_bytes.best, base.usable_memory_bytes)
@@ -64,7 +64,7 @@ def plan_reasons(recipe: Recipe, chosen: PlannedOption, base: Option) -> dict[st
 
 
 def plan_notes(options: Sequence[Option], chosen: Option | None) -> tuple[str, ...]:
-    """What nobody knows, and what is no setting of a recipe."""
+    """Return what nobody knows, and what is no setting of a recipe."""
     notes = [COMPUTED]
     if chosen and chosen.optimizer:
         notes.append(
@@ -87,7 +87,7 @@ def plan_notes(options: Sequence[Option], chosen: Option | None) -> tuple[str, .
 
 
 def _may_fit(options: Sequence[Option]) -> Option | None:
-    """The fastest that learns as the script does and whose range reaches below the limit."""
+    """Return the fastest that learns as the script does and whose range reaches below the limit."""
     near = (
         one
         for one in options

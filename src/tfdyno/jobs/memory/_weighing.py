@@ -32,7 +32,8 @@ class Wish:
     fixed_precision: bool = False
     """Whether the precision was named and stays."""
     optimizers: tuple[str, ...] | None = None
-    """To weigh; None: those that keep less, where the state of the script's own takes much."""
+    """The optimizers to weigh; None: those that keep less, where the state of the script's own
+    takes much."""
     route: Route = "auto"
     """``exact``: the chosen option is compiled at its own batch for the card; ``quick``: not even
     programs that were compiled before are looked at."""
@@ -85,7 +86,7 @@ class Weighing:
         return self._traced(plain, optimizer=optimizer, remat=REMAT)
 
     def _traced(self, plain: Predictor, *, optimizer: str, remat: str = "") -> Predictor | None:
-        """The predictor of a precision with these changes; None and a note where it fails."""
+        """Return the predictor of a precision with these changes; None and a note: it fails."""
         what = " with ".join(filter(None, (remat and "recomputed blocks", optimizer)))
         self.progress(f"weighing {what} in {plain.traced.trace.policy}")
         workload = plain.traced.trace.workload
@@ -102,7 +103,7 @@ class Weighing:
 
 
 def _too_large(trace: Trace) -> str:
-    """Why this machine cannot make the real weights of TensorFlow's trace; empty: it can."""
+    """Return why this machine cannot make the real weights of TensorFlow's trace; empty: it can."""
     real = (one.bytes for one in trace.tensors if one.role in ("weight", "state", "optimizer"))
     needed = sum(real)
     held = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -48,7 +48,7 @@ def with_fitting_batch(
 
 
 def fitting_sentence(workload: str, card: Gpu, found: Estimate) -> str:
-    """What the estimate says of the largest batch, as a sentence."""
+    """Return what the estimate says of the largest batch, as a sentence."""
     most = found.max_batch_size
     if most is None:
         said = "the batch is part of the model, so that no smaller one can be named"
@@ -61,7 +61,7 @@ def fitting_sentence(workload: str, card: Gpu, found: Estimate) -> str:
 
 
 def named_cards(examined: Examined) -> tuple[Gpu, ...]:
-    """The card that a log names; raises ``UsageError`` where it names none."""
+    """Return the card that a log names; raises ``UsageError`` where it names none."""
     slugs = [card.slug for card in examined.facts.gpus or () if card.slug]
     if not slugs:
         raise UsageError("the log does not name the GPU", remedy="say it with --gpu")

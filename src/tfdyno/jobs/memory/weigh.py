@@ -38,14 +38,14 @@ class Asked:
     """None: only the log is read."""
     gpus: tuple[Gpu, ...] = ()
     batch_size: int = 0
-    """Per replica; 0: the script's own, else Keras' default."""
+    """Samples of each replica; 0: the script's own, else Keras' default."""
     precision: str = ""
     execution: str = ""
     route: Route = "auto"
     fresh: bool = False
     plan: bool = False
     optimizers: tuple[str, ...] | None = None
-    """To weigh in a plan; None: where they may help."""
+    """The optimizers to weigh in a plan; None: where they may help."""
     log: str = ""
     """File of a run that ran out of memory; ``-``: standard input."""
 
@@ -98,7 +98,7 @@ def check(asked: Asked) -> None:
 
 
 def _explained(log: str) -> Examined:
-    """What the doctor says of a log; raises ``UsageError`` where no memory ran out in it."""
+    """Return what the doctor says of a log; raises ``UsageError`` where no memory ran out in it."""
     from tfdyno.jobs.doctor.doctor import explain
     from tfdyno.probe.files.log_file import read_log
 

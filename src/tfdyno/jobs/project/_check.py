@@ -30,14 +30,14 @@ class Commands(Protocol):
     """What the command line knows of its commands."""
 
     def shape_of(self, name: str) -> CommandShape:
-        """What a command takes; raises ``UsageError``."""
+        """Return what a command takes; raises ``UsageError``."""
 
     def check_words(self, shape: CommandShape, words: Sequence[str]) -> None:
         """Read the words of a command without running it; raises ``UsageError``."""
 
 
 def shapes_of(project: Project, commands: Commands) -> dict[str, CommandShape | None]:
-    """The shape of each step's command; None for a script of the user's.
+    """Return the shape of each step's command; None for a script of the user's.
 
     Raises:
         UsageError: A command, an option or a value is wrong; the sentence names the step.

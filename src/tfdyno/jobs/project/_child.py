@@ -28,7 +28,7 @@ processes."""
 SERVER_S = 120.0
 """That a server has to end that is needed no more."""
 PATIENCE_S = 1.0
-"""Until somebody is told that a child has been told to end and takes its time."""
+"""The time until somebody is told that a child has been told to end and takes its time."""
 WAITS = "waiting for it to bring its work to safety (a checkpoint); a second Ctrl-C kills it"
 TAIL_BYTES = 4096
 _LIBRARY = re.compile(r"[IWEF]\d{4} |\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ")
@@ -52,7 +52,7 @@ class Place:
 
 
 def own_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """A command of this program; ``-P``: no file of the project stands for a module of Python."""
+    """Write a command of this program; ``-P``: no file of the project hides a module of Python."""
     return (sys.executable, "-P", "-m", "tfdyno", *words)
 
 
@@ -90,7 +90,7 @@ def ended(
 
 @contextlib.contextmanager
 def started(words: tuple[str, ...], place: Place) -> Iterator[subprocess.Popen[bytes]]:
-    """A child that runs while the block does, and no longer than this process.
+    """Run a child while the block does, and no longer than this process.
 
     What ends the block ends the child the same way: Ctrl-C by SIGINT, all else by SIGTERM; a
     second Ctrl-C, or ``GRACE_S``, kills it.
@@ -158,7 +158,7 @@ def end(
 
 
 def last_lines(log: Path, count: int) -> tuple[str, ...]:
-    """The last lines of a log that say something."""
+    """Return the last lines of a log that say something."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))

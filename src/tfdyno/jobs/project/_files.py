@@ -23,7 +23,7 @@ _MODULE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*(?::\w*)?")
 
 
 def files_of(step: ProjectStep, shape: CommandShape | None, root: Path) -> tuple[str, ...]:
-    """Files and folders that the step reads, relative to the project, each once.
+    """Return files and folders that the step reads, relative to the project, each once.
 
     Args:
         step: The step.
@@ -52,13 +52,13 @@ def files_of(step: ProjectStep, shape: CommandShape | None, root: Path) -> tuple
 
 
 def script_of(step: ProjectStep) -> tuple[str, ...]:
-    """The script of a ``python FILE.py`` step."""
+    """Return the script of a ``python FILE.py`` step."""
     first, _, script = step.command.partition(" ")
     return (script,) if first == SCRIPT and script else ()
 
 
 def _named(step: ProjectStep, shape: CommandShape | None) -> Iterator[str]:
-    """All texts of options that may be files to be read."""
+    """List all texts of options that may be files to be read."""
     for options in (step.options, step.load):
         for name, value in options.items():
             parameter = shape.parameter(name) if shape and options is step.options else None
@@ -67,7 +67,7 @@ def _named(step: ProjectStep, shape: CommandShape | None) -> Iterator[str]:
 
 
 def _places(text: str, root: Path) -> list[str]:
-    """The paths that a text names: ``train.py`` of ``train.py:make``, ``c.yaml`` of ``--c=c.yaml``.
+    """List paths in a text: ``train.py`` of ``train.py:make``, ``c.yaml`` of ``--c=c.yaml``.
 
     A text that is a path whole is no list of others.
     """
@@ -79,7 +79,7 @@ def _places(text: str, root: Path) -> list[str]:
 
 
 def _place(text: str, root: Path) -> str:
-    """The path that a text is, or is up to its colon; empty: there is none."""
+    """Return the path that a text is, or is up to its colon; empty: there is none."""
     names = (text, text.partition(":")[0])
     return next((one for one in names if one.strip("./") and _exists(root / one)), "")
 
@@ -92,7 +92,7 @@ def _exists(path: Path) -> bool:
 
 
 def _with_modules(name: str, root: Path) -> Iterator[str]:
-    """A file, and where it is Python the modules beside it that it imports."""
+    """Return a file, and where it is Python the modules beside it that it imports."""
     yield name
     if name.endswith(".py"):
         folder = Path(name).parent

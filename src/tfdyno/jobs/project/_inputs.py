@@ -37,7 +37,7 @@ def rests_on(
     before: Mapping[str, str],
     digest: Callable[[Path], str],
 ) -> dict[str, str]:
-    """All that the output depends on, by name, for ``StepRun.rests_on``.
+    """Return all that the output depends on, by name, for ``StepRun.rests_on``.
 
     Args:
         step: The step.
@@ -63,7 +63,7 @@ def rests_on(
 
 
 def changed_files(rests_on: Mapping[str, str], root: Path, digest: Callable[[Path], str]) -> str:
-    """In words which files of a key are not as they were; empty: all are.
+    """Say which files of a key are not as they were; empty: all are.
 
     Args:
         rests_on: As it was found before.
@@ -83,7 +83,7 @@ def _content(path: Path, digest: Callable[[Path], str]) -> str:
 
 
 def _value(name: str, value: object) -> str:
-    """A value as words of a command line, such that others have other words."""
+    """Return a value as words of a command line, such that others have other words."""
     if name in _SECRETS:
         return _digest(value)
     items = value if isinstance(value, list) else [value]
@@ -91,7 +91,7 @@ def _value(name: str, value: object) -> str:
 
 
 def _quoted(value: object) -> str:
-    """One word; a text has quotes where it could be taken for more than one, none, or a flag."""
+    """Quote one word where it could be taken for more than one, none, or a flag."""
     if not isinstance(value, str):
         return str(value).lower() if isinstance(value, bool) else str(value)
     is_plain = bool(value) and not any(one.isspace() or one in "'\"\\" for one in value)
@@ -101,7 +101,7 @@ def _quoted(value: object) -> str:
 
 
 def _without_secrets(items: Sequence[object]) -> Iterator[object]:
-    """Words with digests in place of what is nobody's business."""
+    """Put digests in place of words that are nobody's business."""
     before = ""
     for one in items:
         head, equals, rest = str(one).partition("=")

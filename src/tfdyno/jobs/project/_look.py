@@ -85,7 +85,7 @@ def look(
 
 
 def newest(project: Project, name: str, runs: Sequence[ProjectRun]) -> Made | None:
-    """The last output of a step that stands, whatever it rests on."""
+    """Return the last output of a step that stands, whatever it rests on."""
     for run in _of(project, runs):
         for step in run.steps:
             if step.step == name and step.status in ("finished", "reused"):
@@ -123,13 +123,13 @@ def _why(
 
 
 def _last(output: Output, runs: Sequence[ProjectRun]) -> StepRun | None:
-    """How the step was last looked at."""
+    """Return how the step was last looked at."""
     steps = (one for run in _of(output.project, runs) for one in run.steps)
     return next((one for one in steps if one.step == output.step and one.key), None)
 
 
 def _of(project: Project, runs: Sequence[ProjectRun]) -> list[ProjectRun]:
-    """Runs of this project, newest first.
+    """Return runs of this project, newest first.
 
     Behind them, where only its folder gives it a name, all others: the folder may have had another.
     """

@@ -56,16 +56,16 @@ class Output:
         return self.folder.with_name(self.folder.name + PART)
 
     def made(self) -> Made | None:
-        """What the whole output says of itself; None: there is none, or it is damaged."""
+        """Return what the whole output says of itself; None: there is none, or it is damaged."""
         whole = self._whole()
         return _note(whole, self.key) if (whole / DOCUMENT).is_file() else None
 
     def _whole(self) -> Path:
-        """The folder itself, or one that was made anew and killed just before it got its name."""
+        """Return the folder itself, or one made anew and killed just before it got its name."""
         return self.part if (self.part / DOCUMENT).is_file() else self.folder
 
     def begun(self) -> Made | None:
-        """The same of one that is not finished."""
+        """Return the same of one that is not finished."""
         return None if (self.part / DOCUMENT).is_file() else _note(self.part, self.key)
 
     def begin(self, note: Made, *, goes_on: bool) -> None:
@@ -87,7 +87,7 @@ class Output:
         write_atomic(self.part / FILE, to_json(made, indent=2) + b"\n")
 
     def document(self) -> Value:
-        """What the step's command answered; raises ``UsageError`` where it cannot be read."""
+        """Read what the step's command answered; raises ``UsageError`` where it cannot."""
         path = self._whole() / DOCUMENT
         try:
             return json.loads(path.read_bytes())
@@ -98,11 +98,11 @@ class Output:
             ) from None  # fmt: skip
 
     def named(self, keys: tuple[str, ...]) -> str:
-        """The folder, or a value of the document; raises ``UsageError``."""
+        """Return the folder, or a value of the document; raises ``UsageError``."""
         return looked_up(self.document(), self.step, keys) if keys else self.shown
 
     def localised(self, value: object) -> object:
-        """A value of a document with paths as they will be, relative to the project's file."""
+        """Return a document's value with paths as they will be, relative to the project's file."""
         if isinstance(value, str):
             root = f"{self.project.file.parent.resolve()}/"
             for part in (f"{root}{self.shown}{PART}", f"{self.shown}{PART}"):
@@ -164,13 +164,13 @@ class Output:
 
 
 def _records(part: Path) -> Iterator[Path]:
-    """Files in which a command tells of its own place, which is another from now on."""
+    """List files in which a command tells of its own place, which is another from now on."""
     for pattern in (PAGE, *RECORDS, *(f"*/{name}" for name in RECORDS)):
         yield from part.glob(pattern)
 
 
 def read_answer(part: Path, *, is_script: bool) -> tuple[object, bool]:
-    """What a child printed, and whether that is JSON as a command of tfdyno prints it.
+    """Return what a child printed, and whether that is JSON as a command of tfdyno prints it.
 
     Whatever else a script printed goes to its log.
     """
@@ -194,7 +194,7 @@ def read_answer(part: Path, *, is_script: bool) -> tuple[object, bool]:
 
 
 def _sound(value: object) -> object:
-    """JSON without halves of signs, which Python reads and no file takes."""
+    """Return JSON without halves of signs, which Python reads and no file takes."""
     if isinstance(value, str):
         return value.encode(errors="replace").decode()
     if isinstance(value, list):
@@ -205,7 +205,7 @@ def _sound(value: object) -> object:
 
 
 def is_still_there(step: ProjectStep, output: Output) -> bool:
-    """Whether what the step did outside its folder stands: a version may leave the model store."""
+    """Return whether what the step did outside its folder stands: a model version may leave."""
     if step.command != _ADDS:
         return True
     try:
@@ -216,7 +216,7 @@ def is_still_there(step: ProjectStep, output: Output) -> bool:
 
 
 def _note(folder: Path, key: str = "") -> Made | None:
-    """The note of an output; None: there is none for this whole key. Empty: for any."""
+    """Return the note of an output; None: there is none for this whole key. Empty: for any."""
     try:
         found = from_json((folder / FILE).read_bytes(), Made, where=str(folder / FILE))
     except (OSError, UsageError):

@@ -32,7 +32,7 @@ for name in sys.argv[1:]:
 
 
 def versions_of(step: ProjectStep, shape: CommandShape | None, root: Path) -> dict[str, str]:
-    """Versions of TensorFlow and Keras, as far as they are installed; neither is imported.
+    """Return versions of TensorFlow and Keras, as far as they are installed; neither is imported.
 
     Args:
         step: The step.
@@ -60,7 +60,7 @@ def _own() -> dict[str, str]:
 
 @functools.cache
 def _active() -> str:
-    """The interpreter that commands take if nothing is said."""
+    """Return the interpreter that commands take if nothing is said."""
     from tfdyno.jobs.choose.trace import interpreter_named
 
     try:
@@ -71,7 +71,7 @@ def _active() -> str:
 
 @functools.cache
 def _asked(python: str) -> dict[str, str]:
-    """What an interpreter says; nothing where there is none, which its command tells better."""
+    """Return what an interpreter says; nothing where there is none, as its command tells better."""
     if python == sys.executable:
         return _own()
     if not python:

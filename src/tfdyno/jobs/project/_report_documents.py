@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfdyno.store.project_history import ProjectHistory
 
 MOST_LINES, MOST_LOG_BYTES = 12, 4096
-"""Of the end of a log."""
+"""How much of the end of a log is read."""
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SLACK_S = 2.0
 """File systems may keep times in whole or even seconds."""
@@ -29,7 +29,7 @@ _REMADE = "its output was made anew by a later run"
 
 
 def told_step(history: ProjectHistory, step: StepRun, *, is_last: bool = False) -> StepTold:
-    """A step with what its document says.
+    """Return a step with what its document says.
 
     Args:
         history: Of the project.
@@ -54,7 +54,7 @@ def told_step(history: ProjectHistory, step: StepRun, *, is_last: bool = False) 
 
 
 def _whole(history: ProjectHistory, step: StepRun) -> tuple[dict[str, Any], State, str]:
-    """What a step that is done printed: out of its output, else as the history kept it."""
+    """Return what a step that is done printed: out of its output, else as the history kept it."""
     if not step.stamp:
         return {}, "unreadable", "which making of its output this run had is not known"
     document, state, trouble = _standing(history, step)
@@ -64,7 +64,7 @@ def _whole(history: ProjectHistory, step: StepRun) -> tuple[dict[str, Any], Stat
 
 
 def _standing(history: ProjectHistory, step: StepRun) -> tuple[dict[str, Any], State, str]:
-    """The document that lies in the step's output, where that is still of the run's making."""
+    """Return the document in the step's output, where that is still of the run's making."""
     made, path = history.made(step), history.output(step) / DOCUMENT
     if made and made.stamp != step.stamp:
         return {}, "remade", _REMADE
@@ -82,7 +82,7 @@ def _standing(history: ProjectHistory, step: StepRun) -> tuple[dict[str, Any], S
 
 
 def _judged(begun: Path | None) -> tuple[dict[str, Any], State, str]:
-    """What a step printed that failed: a gate that was not passed leaves an answer."""
+    """Return what a step printed that failed: a gate that was not passed leaves an answer."""
     try:
         document = _parsed((begun / ANSWER).read_bytes())[0] if begun else {}
     except OSError:
@@ -91,7 +91,7 @@ def _judged(begun: Path | None) -> tuple[dict[str, Any], State, str]:
 
 
 def _parsed(data: bytes) -> tuple[dict[str, Any], str]:
-    """The document, and why it is none."""
+    """Return the document, and why it is none."""
     try:
         raw = from_json(data, object, where=DOCUMENT)
     except TfdynoError as error:
@@ -100,7 +100,7 @@ def _parsed(data: bytes) -> tuple[dict[str, Any], str]:
 
 
 def _begun(history: ProjectHistory, step: StepRun) -> Path | None:
-    """Where a step that did not come to its end wrote, and that was begun in this try of it."""
+    """Return where a step that did not end wrote, and that was begun in this try of it."""
     if not step.output or step.status not in ("failed", "stopped"):
         return None
     output = history.output(step)
@@ -114,7 +114,7 @@ def _begun(history: ProjectHistory, step: StepRun) -> Path | None:
 
 
 def _last_lines(path: Path) -> tuple[str, ...]:
-    """The end of a log; empty where there is none."""
+    """Return the end of a log; empty where there is none."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - MOST_LOG_BYTES))
@@ -125,6 +125,6 @@ def _last_lines(path: Path) -> tuple[str, ...]:
 
 
 def _shown(line: str) -> str:
-    """What of a line is left on a screen, without what would move the cursor or colour it."""
+    """Return what a screen keeps of a line, without what would move the cursor or colour it."""
     last = _ANSI.sub("", line).rstrip().rpartition("\r")[2]
     return "".join(one for one in last if one.isprintable())

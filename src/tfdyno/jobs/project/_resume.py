@@ -23,7 +23,7 @@ _AT_ITS_END = ("", NAN_LOSS, NAN_WEIGHTS)
 
 
 def goes_on(step: ProjectStep, shape: CommandShape | None, part: Path) -> bool:
-    """Whether the command goes on with what is there, which is looked at and not tried.
+    """Return whether the command goes on with what is there, which is looked at and not tried.
 
     Args:
         step: The step.
@@ -39,7 +39,7 @@ def goes_on(step: ProjectStep, shape: CommandShape | None, part: Path) -> bool:
 
 
 def ended_early(step: ProjectStep, answer: object) -> str:
-    """Why a training was ended before its end, though with exit code 0; empty: it was not."""
+    """Say why a training ended before its end, though with exit code 0; empty: it did not."""
     if step.command not in _TRAININGS or not isinstance(answer, dict):
         return ""
     why = str(answer.get("stopped") or "")
@@ -71,4 +71,4 @@ _MARKS: dict[str, Callable[[Path], bool]] = {
     "tune": _holds_study,
     "diagnose": _holds_anything,
 }
-"""By command: whether its place holds what ``--resume`` takes. Diagnose takes any."""
+"""Whether the place of a command holds what ``--resume`` takes. Diagnose takes any."""

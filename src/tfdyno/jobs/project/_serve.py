@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 READY = "ready.json"
 SECONDS = 5
-"""Of the load, where the project's file does not say."""
+"""The time of the load, where the project's file does not say."""
 LONGEST_START_S = 600.0
 
 
@@ -50,7 +50,7 @@ def load_tested(
 
 
 def _ready(server: subprocess.Popen[bytes], place: Place) -> str:
-    """The address that the server tells; empty: it has ended, or takes too long."""
+    """Return the address that the server tells; empty: it has ended, or takes too long."""
     until_s = time.monotonic() + LONGEST_START_S
     while time.monotonic() < until_s:
         try:

@@ -51,7 +51,7 @@ class RunState:
     so_far: ProjectRun
     digests: Digests
     made: dict[str, Made] = field(default_factory=dict)
-    """By step, what stands."""
+    """What stands, by step."""
 
     @property
     def needs(self) -> dict[str, tuple[str, ...]]:
@@ -64,7 +64,7 @@ class RunState:
         return ProjectHistory(folder=self.project.folder)
 
     def chosen(self) -> tuple[ProjectStep, ...]:
-        """The steps of the run, in their order; raises ``UsageError``."""
+        """Return the steps of the run, in their order; raises ``UsageError``."""
         asked, names = self.question, tuple(self.needs)
         for name in (*asked.only, *asked.force, *filter(None, (asked.begin,))):
             if name not in names:
@@ -82,18 +82,18 @@ class RunState:
         return tuple(step for step in self.project.steps if step.name in wanted)
 
     def seen(self, step: ProjectStep) -> OutputInspection:
-        """Whether its output holds; raises ``UsageError`` where a file is missing."""
+        """Return whether its output holds; raises ``UsageError`` where a file is missing."""
         forced = step.name in with_resting(self.question.force, self.needs)
         shape = self.shapes[step.name]
         earlier, digest = self.earlier, self.digests.of
         return look(self.project, step, shape, self.made, earlier, digest, forced=forced)
 
     def changed(self, rests_on: Mapping[str, str]) -> str:
-        """In words what is not any more as it was when a step began; empty: all is."""
+        """Say what is not any more as it was when a step began; empty: all is."""
         return changed_files(rests_on, self.project.file.parent, self.digests.of)
 
     def taken(self, step: ProjectStep) -> Made | None:
-        """The last output of a step that is not looked at; None: it is.
+        """Return the last output of a step that is not looked at; None: it is.
 
         Raises:
             UsageError: It has made nothing that stands.
@@ -116,7 +116,7 @@ class RunState:
         self.history.write(self.so_far)
 
     def previewed(self) -> tuple[StepRun, ...]:
-        """Each step as it would be found; one behind a step that runs would run as well."""
+        """Return each step as it would be found; one behind a step that runs would run as well."""
         trial = replace(self, made={})
         return tuple(_previewed(trial, step) for step in self.chosen())
 
@@ -161,7 +161,7 @@ def told_of(step: ProjectStep) -> Iterator[None]:
 
 
 def settled(history: ProjectHistory) -> tuple[ProjectRun, ...]:
-    """Earlier runs, newest first; one that says it runs was killed, and is told so from now on.
+    """Return earlier runs, newest first; one that says it runs was killed, and is told so now.
 
     To be called by who holds the project's lock.
     """
@@ -176,7 +176,7 @@ def settled(history: ProjectHistory) -> tuple[ProjectRun, ...]:
 
 
 def stopped(run: ProjectRun) -> ProjectRun:
-    """A run whose process is gone: it and the step that it was at were stopped."""
+    """Return a run whose process is gone: it and the step that it was at were stopped."""
     steps = tuple(
         replace(one, status="stopped") if one.status == "running" else one for one in run.steps
     )

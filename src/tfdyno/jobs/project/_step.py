@@ -133,7 +133,7 @@ def _ran(
     *,
     resume: bool,
 ) -> int:
-    """The exit code of the step's command, whatever it takes to run it."""
+    """Return the exit code of the step's command, whatever it takes to run it."""
     project = output.project
     environment = dict(os.environ)
     if project.store:
@@ -155,7 +155,7 @@ def _ran(
 def _words(
     step: ProjectStep, shape: CommandShape | None, options: Mapping[str, object], output: Output
 ) -> tuple[str, ...]:
-    """What is run: behind ``tfdyno``, or the script and its words with the interpreter first."""
+    """Return what is run: behind ``tfdyno``, or the script with the interpreter first."""
     folder = output.shown + PART
     if shape is None:
         return (sys.executable, *script_of(step), *script_words(options))
@@ -166,7 +166,7 @@ def _words(
 
 
 def _shown(step: ProjectStep, words: tuple[str, ...], output: Output) -> tuple[str, ...]:
-    """The command as it could be typed beside the project's file."""
+    """Return the command as it could be typed beside the project's file."""
     plain = tuple(str(output.localised(word)) for word in words)
     if script_of(step):
         return ("python", *_hidden(plain[1:]))
@@ -174,7 +174,7 @@ def _shown(step: ProjectStep, words: tuple[str, ...], output: Output) -> tuple[s
 
 
 def _hidden(words: Iterable[str]) -> Iterator[str]:
-    """The words without what is nobody's business."""
+    """Return the words without what is nobody's business."""
     before = ""
     for word in words:
         yield "…" if before == TOKEN else f"{TOKEN}=…" if word.startswith(f"{TOKEN}=") else word
@@ -184,7 +184,7 @@ def _hidden(words: Iterable[str]) -> Iterator[str]:
 def _filled(
     options: Mapping[str, object], output: Output, before: Mapping[str, Made]
 ) -> dict[str, object]:
-    """Options with what earlier steps made; raises ``UsageError`` where that is gone."""
+    """Return options with what earlier steps made; raises ``UsageError`` where that is gone."""
     root = output.project.file.parent
 
     def find(name: str, keys: tuple[str, ...]) -> str:
@@ -205,7 +205,7 @@ def _filled(
 def _paths(
     raw: object, value: object, project: Project, before: Mapping[str, Made]
 ) -> list[tuple[str, str]]:
-    """Paths in the outputs of other steps that a value names whole, and who made each."""
+    """Return paths in other steps' outputs that a value names whole, and who made each."""
     texts = value if isinstance(value, list) else [value]
     found = []
     for maker in named(raw):
@@ -239,7 +239,7 @@ def _failure(
     *,
     resumed: bool,
 ) -> Failed:
-    """What went wrong: a command's own sentence, else its answer, else the end of its log."""
+    """Say what went wrong: a command's own sentence, else its answer, else the end of its log."""
     lines = last_lines(output.part / LOG, TOLD_LINES)
     own = [line.removeprefix(SENTENCE) for line in lines if line.startswith(SENTENCE)]
     if code < 0:

@@ -34,7 +34,7 @@ MOST_RUNS = 6
 def report(
     history: ProjectHistory, *, run: str = "", against: str = "", most: int = MOST_RUNS
 ) -> ProjectReport:
-    """The joined answer of one run, and what changed since the runs before it.
+    """Return the joined answer of one run, and what changed since the runs before it.
 
     Args:
         history: Of the project.
@@ -77,7 +77,7 @@ def _check_older(runs: Sequence[ProjectRun], base: ProjectRun, shown: ProjectRun
 
 
 def tell(history: ProjectHistory, run: ProjectRun, runs: Sequence[ProjectRun]) -> RunTold:
-    """A run with what the documents of its steps say.
+    """Return a run with what the documents of its steps say.
 
     Args:
         history: Of the project.
@@ -95,7 +95,7 @@ def tell(history: ProjectHistory, run: ProjectRun, runs: Sequence[ProjectRun]) -
 
 
 def _not_reached(run: ProjectRun, own: Sequence[ProjectRun]) -> list[StepRun]:
-    """Steps that the run was to do and has not come to; while it goes on they are to come."""
+    """Return steps that the run has not come to; while it goes on they are to come."""
     known = {one.step for one in run.steps}
     commands = {step.step: step.command for one in reversed(own) for step in one.steps}
     status: Status = "running" if run.status == "running" else "stopped"
@@ -104,7 +104,7 @@ def _not_reached(run: ProjectRun, own: Sequence[ProjectRun]) -> list[StepRun]:
 
 
 def _since(one: StepTold, earlier: Sequence[ProjectRun]) -> StepTold:
-    """With how the step stood when it was last looked at, and what has changed since."""
+    """Add how the step stood when it was last looked at, and what has changed since."""
     looks = (old for run in earlier for old in run.steps if old.step == one.run.step and old.key)
     old = next(looks, None)
     if old is None:
@@ -120,7 +120,7 @@ def compare_runs(
     history: ProjectHistory, after: ProjectRun, runs: Sequence[ProjectRun],
     base: ProjectRun | None = None,
 ) -> RunsCompared:  # fmt: skip
-    """What changed up to a run, and what each figure gained by it.
+    """Return what changed up to a run, and what each figure gained by it.
 
     Each step is compared with the run before, or else with the newest one before that in which it
     came to its end: a run that failed, or was asked for other steps, hides nothing.
@@ -175,7 +175,7 @@ def _gained(old: StepTold, new: StepTold) -> Iterator[Gained]:
 
 
 def _measurements(old: StepTold, new: StepTold) -> tuple[Measurement, Measurement] | None:
-    """Both with their samples, where both are a bench that can be read."""
+    """Return both with their samples, where both are a bench that can be read."""
     if old.kind != "bench" or new.kind != "bench":
         return None
     try:
@@ -185,7 +185,7 @@ def _measurements(old: StepTold, new: StepTold) -> tuple[Measurement, Measuremen
 
 
 def benches(told: RunTold) -> dict[str, tuple[list[Told], Comparison | None]]:
-    """By name of the step, the measurements of every bench with what follows from their samples.
+    """Return by step the measurements of every bench, with what follows from their samples.
 
     One that cannot be read is left out; its key figures come from its document all the same.
     """

@@ -98,7 +98,7 @@ def run(question: RunRequest, commands: Commands, told: RunReporter | None = Non
 def preview(
     question: RunRequest, commands: Commands, told: RunReporter | None = None
 ) -> ProjectRun:
-    """What ``run`` would do, with nothing written.
+    """Return what ``run`` would do, with nothing written.
 
     Args:
         question: What would be run.
@@ -122,7 +122,7 @@ def preview(
 
 
 def needed_server(question: RunRequest, commands: Commands) -> NeededSetup | None:
-    """What has to be made before the project's models can be served; None: nothing.
+    """Return what has to be made before the project's models can be served; None: nothing.
 
     Raises:
         UsageError: As ``run`` does.
@@ -188,7 +188,7 @@ def _step(state: RunState, step: ProjectStep, told: RunReporter, place: tuple[in
 
 
 def _reused(now: StepRun, made: Made, project: Project) -> StepRun:
-    """A step whose output holds; what a kill left whole, but not in place, is put there."""
+    """Return a step whose output holds; what a kill left whole, but not in place, is put there."""
     output = Output(project=project, step=made.step, key=made.key)
     output.put_in_place()
     return replace(
@@ -199,7 +199,7 @@ def _reused(now: StepRun, made: Made, project: Project) -> StepRun:
 
 
 def _unmade(now: StepRun, error: BaseException, duration_s: float) -> StepRun:
-    """A step that did not come to its end."""
+    """Return a step that did not come to its end."""
     is_ours = isinstance(error, TfdynoError)
     return replace(
         now,

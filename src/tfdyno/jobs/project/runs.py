@@ -25,7 +25,7 @@ _LONG = 60
 
 
 def history_at(place: str | Path | None) -> ProjectHistory:
-    """The history of a project.
+    """Return the history of a project.
 
     Args:
         place: Its file, of whose project the history then is; the folder of that, or the folder of
@@ -56,12 +56,12 @@ def history_at(place: str | Path | None) -> ProjectHistory:
 
 
 def _project(file: Path) -> str:
-    """The name of a file's project; what else is in the file may be wrong by now."""
+    """Return the name of a file's project; what else is in the file may be wrong by now."""
     return project_name(read_toml(file), file)
 
 
 def runs_of(history: ProjectHistory) -> tuple[ProjectRun, ...]:
-    """The runs that are asked about, newest first; one whose process is gone is stopped.
+    """Return the runs asked about, newest first; one whose process is gone is stopped.
 
     A project that is called as its folder, and has no runs of that name, may have been moved: then
     all runs of the folder are meant. No removal does so.
@@ -85,13 +85,13 @@ def runs_of(history: ProjectHistory) -> tuple[ProjectRun, ...]:
 
 
 def live_run(history: ProjectHistory, runs: Sequence[ProjectRun]) -> str:
-    """The id of the run that is going on: the newest, while a process holds the folder."""
+    """Return the id of the run that is going on: the newest, while a process holds the folder."""
     newest = runs[0]
     return newest.id if newest.status == "running" and is_held(history.folder, LOCK) else ""
 
 
 def ended(run: ProjectRun) -> ProjectRun:
-    """A run that nobody works on any more: what it left running was stopped."""
+    """Return a run that nobody works on any more: what it left running was stopped."""
     steps = tuple(
         replace(step, status="stopped") if step.status == "running" else step for step in run.steps
     )
@@ -99,7 +99,7 @@ def ended(run: ProjectRun) -> ProjectRun:
 
 
 def run_named(runs: Sequence[ProjectRun], prefix: str) -> ProjectRun:
-    """The run whose id begins so; the newest for an empty beginning.
+    """Return the run whose id begins so; the newest for an empty beginning.
 
     Raises:
         UsageError: There is none, or more than one.
@@ -118,7 +118,7 @@ def run_named(runs: Sequence[ProjectRun], prefix: str) -> ProjectRun:
 
 
 def _near(path: Path) -> str:
-    """What the person may have meant."""
+    """Return what the person may have meant."""
     try:
         names = [one.name for one in path.parent.iterdir()]
     except OSError:

@@ -27,7 +27,7 @@ TRASH = ".trash-"
 
 
 def chosen(runs: Sequence[ProjectRun], ids: Iterable[str], keep: int | None) -> tuple[str, ...]:
-    """The ids that are to go: those named, or of each project all but the newest ``keep``.
+    """Return the ids that are to go: those named, or of each project all but the newest ``keep``.
 
     Args:
         runs: Newest first; so is the answer.
@@ -114,7 +114,7 @@ def _planned(
 
 
 def _every(history: ProjectHistory, *, is_held: bool) -> tuple[list[ProjectRun], frozenset[str]]:
-    """All runs as they stand, newest first, and which of them cannot be read."""
+    """Return all runs as they stand, newest first, and which of them cannot be read."""
     found = history.readable()
     damaged = frozenset(name for name, one in found.items() if isinstance(one, UsageError))
     runs = [ProjectRun(id=name, project="", status="stopped") if isinstance(one, UsageError)
@@ -124,7 +124,7 @@ def _every(history: ProjectHistory, *, is_held: bool) -> tuple[list[ProjectRun],
 
 
 def _outputs(history: ProjectHistory) -> Iterator[tuple[str, str, str]]:
-    """Folders of outputs, whole or begun: each with the output it is of, and its ending."""
+    """Return folders of outputs, whole or begun: each with the output it is of, and its ending."""
     for one in _entries(history):
         if one.name.startswith(TRASH):
             continue
@@ -133,7 +133,7 @@ def _outputs(history: ProjectHistory) -> Iterator[tuple[str, str, str]]:
 
 
 def _trash(history: ProjectHistory) -> list[str]:
-    """Outputs on their way out, which a kill left."""
+    """Return outputs on their way out, which a kill left."""
     return [f"{OUTPUTS}/{one.name}" for one in _entries(history) if one.name.startswith(TRASH)]
 
 

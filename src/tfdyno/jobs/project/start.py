@@ -59,7 +59,7 @@ def start(file: Path, reference: str) -> Project:
 
 
 def _from(folder: Path, reference: str) -> str:
-    """A reference to a file as it is typed in another folder."""
+    """Return a reference to a file as it is typed in another folder."""
     place, colon, function = reference.partition(":")
     if not Path(place).is_file():
         return reference  # package.module:function
@@ -67,6 +67,6 @@ def _from(folder: Path, reference: str) -> str:
 
 
 def _name(folder: str) -> str:
-    """A folder's name as the model store takes names."""
+    """Return a folder's name as the model store takes names."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", folder).strip("-._")
     return plain[:_LONGEST] or NAMELESS

@@ -32,12 +32,12 @@ _UNFIT = {"xla": "Compiled by XLA a step", "graph": "Run operation by operation 
 
 
 def cards_words(gpu: Gpu, count: int) -> str:
-    """``NVIDIA L4``, ``2 x NVIDIA L4``."""
+    """Write ``NVIDIA L4``, ``2 x NVIDIA L4``."""
     return f"{count} x {gpu.name}" if count > 1 else gpu.name
 
 
 def left_out(card: FoundCard) -> str:
-    """Why a card of the machine takes no part."""
+    """Return why a card of the machine takes no part."""
     name = f"GPU {card.index} ({card.gpu.name}) is left out"
     if not card.has_room:
         return f"{name}: {_held(card)}."
@@ -45,7 +45,7 @@ def left_out(card: FoundCard) -> str:
 
 
 def does_not_fit(title: str, gpu: Gpu, kept_bytes: float, usable_bytes: float) -> UsageError:
-    """What to say where no recipe helps."""
+    """Return what to say where no recipe helps."""
     return UsageError(
         f"{title} does not fit {gpu.name} at any batch",
         why=f"weights, gradients and optimizer alone hold {of_gib(kept_bytes, usable_bytes)}",
@@ -54,7 +54,7 @@ def does_not_fit(title: str, gpu: Gpu, kept_bytes: float, usable_bytes: float) -
 
 
 def reasons_on_cpu(rules: RecipeRules) -> dict[str, str]:
-    """Why a CPU is given what it is given."""
+    """Return why a CPU is given what it is given."""
     low, high = rules.xla_on_cpu_low_ratio, rules.xla_on_cpu_high_ratio
     return {
         "precision": (
@@ -77,7 +77,7 @@ def reasons(
     batch_source: str,
     found: Sequence[FoundCard],
 ) -> dict[str, str]:
-    """A sentence for every setting of the recipe.
+    """Return a sentence for every setting of the recipe.
 
     Args:
         recipe: What was chosen, as settings.
@@ -112,7 +112,7 @@ def reasons(
 def notes(
     chosen: Option, options: Sequence[Option], trace: Trace, batch_source: str
 ) -> tuple[str, ...]:
-    """What was not chosen and why, and what nobody knows."""
+    """Return what was not chosen and why, and what nobody knows."""
     said = [_kept_precision(chosen, options, trace), _kept_single(chosen, options)]
     if batch_source.startswith("assumed"):
         size = f"{batch_source.removeprefix('assumed: ')}: the workload names none"
@@ -216,7 +216,7 @@ def _kept_single(chosen: Option, options: Sequence[Option]) -> str:
 
 
 def _like(chosen: Option, options: Sequence[Option], **change: object) -> Option | None:
-    """The option that differs from the chosen one in nothing but ``change``."""
+    """Return the option that differs from the chosen one in nothing but ``change``."""
     wanted = {
         "precision": chosen.precision, "execution": chosen.execution, "replicas": chosen.replicas,
         **change,

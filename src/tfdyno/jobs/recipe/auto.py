@@ -36,7 +36,7 @@ class _Case:
     gpu: Gpu
     count: int
     predictors: dict[str, Predictor]
-    """By Keras policy; the script's own is the first."""
+    """The predictors by Keras policy; the script's own is the first."""
     found: tuple[FoundCard, ...] = ()
     """The cards of this machine; empty: planned for another."""
     seen: int = 0
@@ -184,7 +184,7 @@ def _way(case: _Case, policy: str, execution: str, replicas: int) -> Way:
 
 
 def _least(case: _Case, options: Sequence[Option]) -> tuple[Option, int]:
-    """The fastest of those that need the least memory, and the bytes that activations may take.
+    """Return the fastest of those that need the least memory, and bytes activations may take.
 
     Raises:
         UsageError: What a step cannot do without is more than the card has.
@@ -216,7 +216,7 @@ def _least(case: _Case, options: Sequence[Option]) -> tuple[Option, int]:
 
 
 def _recipe(case: _Case, chosen: Option, budget_bytes: int) -> Recipe:
-    """The settings of the option; what is the script's own already is left out."""
+    """Return the settings of the option; what is the script's own already is left out."""
     own_policy = next(iter(case.predictors))
     is_split = chosen.replicas > 1 or chosen.accumulation > 1
     some = case.found and chosen.replicas < case.seen

@@ -35,7 +35,7 @@ class Trial:
     """Whether it was begun before, under this very command."""
 
     def variables(self, set_already: Mapping[str, str]) -> dict[str, str]:
-        """Those of a child, with the flags of the steps behind the ones that are set already."""
+        """Return a child's variables, the steps' flags behind the ones that are set already."""
         added = flags_of(self.retreats)
         if not added:
             return dict(set_already)
@@ -66,7 +66,7 @@ class Work:
 def retreating(
     attempt: Callable[[Trial], Result], work: Work
 ) -> tuple[Result, tuple[Retreat, ...]]:
-    """The result of the work, run again a step back where XLA fails inside to compile it.
+    """Return the result of the work, run again a step back where XLA fails inside to compile it.
 
     Args:
         attempt: Runs the work in a child that is new each time: XLA reads its flags once.
@@ -121,7 +121,7 @@ def _without_last(work: Work, trial: Trial) -> Trial:
 
 
 def fault_of(error: TfdynoError) -> Fault | None:
-    """The fault inside XLA that an error of a child tells of; None: it is something else."""
+    """Return the fault inside XLA that an error of a child tells of; None: it is something else."""
     code = error.child_exit_code if isinstance(error, ChildCrash) else None
     crashed = code is not None and -code in OWN_END and is_compiling(error.at)
     return fault_in(error.raised, crashed_in_xla=crashed)
@@ -130,7 +130,7 @@ def fault_of(error: TfdynoError) -> Fault | None:
 def failed(
     work: Work, fault: Fault, text: str, step: Retreat | None, done: tuple[Retreat, ...]
 ) -> CompilerError:
-    """What is said where no step back is left, or none may be taken."""
+    """Return what is said where no step back is left, or none may be taken."""
     told = step or next_step(fault, text, tried=(), has_graph=True)
     assert told  # of all steps the last is always one
     remedy = fault.remedy or "set XLA_FLAGS=--xla_gpu_autotune_level=0, or train without XLA"
@@ -143,13 +143,13 @@ def failed(
 
 
 def step_line(subject: str, step: Retreat, done: str = "run") -> str:
-    """What is told when a step back is taken: the fault and what follows, in one line."""
+    """Return what is told when a step back is taken: the fault and what follows, in one line."""
     cause = step.cause.rstrip(".")
     return f"XLA failed to compile {subject}: {cause}; it is {done} again {step.way}."
 
 
 def _is_unfit(error: TfdynoError, step: Retreat) -> bool:
-    """Whether it fails by the step itself: a flag that this XLA lacks, code that needs XLA."""
+    """Return whether it fails by itself: a flag that this XLA lacks, code that needs XLA."""
     if step.flags:
         return UNKNOWN_FLAG in error.raised and any(
             flag.partition("=")[0] in error.raised for flag in step.flags

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 State = Literal["starting", "serving", "leaving"]
 MODULE = "tfdyno.serving.model.child"
 LONGEST_FOLDER = 26
-"""Of temporary files, in characters: below it lie sockets, whose paths hold 107."""
+"""The longest folder of temporary files, in characters: below it lie sockets, whose paths hold 107.
+"""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -97,14 +98,14 @@ def start_backend(
 
 
 def scratch_folder() -> Path:
-    """A new temporary folder whose path is short enough for PyTriton's sockets."""
+    """Return a new temporary folder whose path is short enough for PyTriton's sockets."""
     usual = tempfile.gettempdir()
     folder = usual if len(usual) <= LONGEST_FOLDER else "/tmp"
     return Path(tempfile.mkdtemp(prefix="tfdyno-serve-", dir=folder))
 
 
 def serving_variables(python: str, folder: Path) -> dict[str, str]:
-    """All variables of a process in the serving environment.
+    """Return all variables of a process in the serving environment.
 
     Args:
         python: Its interpreter.
@@ -138,7 +139,7 @@ def said_by(event: Event) -> Said | None:
 
 
 def error_of(event: Event) -> TfdynoError:
-    """Why a process did not get to serve: what it said of itself, else its last words."""
+    """Return why a process did not get to serve: what it said of itself, else its last words."""
     said = said_by(event)
     if isinstance(said, Failed):
         return said.error

@@ -106,6 +106,6 @@ class Front:
 
 
 def deadline_ms(asked: ServeRequest, batching: ServedBatching | None) -> float:
-    """How long a request may wait: as asked; else what is promised, where the model keeps that."""
+    """Return how long a request may wait: as asked; else as promised, if the model keeps that."""
     promised = asked.p99_ms if batching and batching.holds else None
     return asked.deadline_ms or promised or LONGEST_WAIT_MS

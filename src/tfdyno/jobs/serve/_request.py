@@ -12,7 +12,7 @@ from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.serve._versions import LATEST
 
 LONGEST_WAIT_MS = 10_000.0
-"""Of a request, where nothing is promised."""
+"""The longest wait of a request, where nothing is promised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class ServeRequest:
     versions: str = LATEST
     """``latest``, ``all`` or numbers with commas."""
     name: str = ""
-    """In the address; empty: the reference's own."""
+    """The name in the address; empty: the reference's own."""
     host: str = "127.0.0.1"
     port: int = 8501
     grpc_port: int | None = None
@@ -55,7 +55,7 @@ class Ready:
     """What a server says when it answers."""
 
     url: str
-    """Of the model, to which ``:predict`` is added."""
+    """The address of the model, to which ``:predict`` is added."""
     name: str
     versions: tuple[int, ...]
     grpc_port: int | None

@@ -194,7 +194,7 @@ class Supervisor:
         threading.Thread(target=read, daemon=True).start()
 
     def _take_check(self, found: Checked) -> None:
-        """A version may be loaded, or is refused."""
+        """Take a version that may be loaded, or refuse it."""
         self.checking.discard(found.wanted.mark)
         if not found.error:
             self.checked.add(found.wanted.mark)
@@ -205,13 +205,13 @@ class Supervisor:
             self.told.notice(f"version {found.wanted.version} is not served: {found.error}")
 
     def _remember(self, mark: str, ready: ModelReady) -> None:
-        """What a version turned out to be: its process starts faster when that is known."""
+        """Keep what a version turned out to be: its process starts faster when that is known."""
         kept = {one.mark for one in self.wanted}
         self.known = {one: facts for one, facts in self.known.items() if one in kept}
         self.known[mark] = Known(signatures=ready.signatures, batching=ready.batching)
 
     def _lost(self, backend: Backend, event: Event) -> None:
-        """A version's process failed or ended; what it leaves is put away beside the next start."""
+        """Put away what a version's lost process leaves, beside the next start."""
         was = backend.state
         within_s = GONE_S if event.content else 0.0
         clearing = threading.Thread(target=backend.clear, args=(within_s,))
@@ -268,7 +268,7 @@ class Supervisor:
             self._lost_front(event)
 
     def _in_use(self) -> None:
-        """The front uses the newest table."""
+        """Note that the front uses the newest table."""
         served = ", ".join(self.front.served)
         if self.is_ready:
             words = f"serving version {served}" if served else "no version answers"

@@ -42,7 +42,7 @@ class Policy:
     """``latest``, ``all`` or numbers with commas."""
 
     def now(self) -> tuple[Wanted, ...]:
-        """Those to be served as of now, the default one first.
+        """Return those to be served as of now, the default one first.
 
         Raises:
             UsageError: There is no such model or version, or it cannot be served.
@@ -81,7 +81,7 @@ def _wanted(version: int, path: Path) -> Wanted:
 
 
 def named_versions(text: str) -> list[int]:
-    """``1,3`` as numbers; raises ``UsageError``."""
+    """Read ``1,3`` as numbers; raises ``UsageError``."""
     parts = [part.strip() for part in text.split(",")]
     return list(dict.fromkeys(whole(part, "version", most=2**62) for part in parts))
 
@@ -106,7 +106,7 @@ class Watch:
         self._settled = self._seen = first
 
     def look(self) -> tuple[Wanted, ...]:
-        """What is to be served; while files are written or gone, what was before."""
+        """Return what is to be served; while files are written or gone, what was before."""
         try:
             now = self.policy.now()
         except TfdynoError:

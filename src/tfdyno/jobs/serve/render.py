@@ -81,7 +81,7 @@ class Rendered:
 
     output: str
     files: tuple[str, ...]
-    """By their path in the folder, the model's own left out."""
+    """The files by their path in the folder, the model's own left out."""
     model: str
     """Where the model lies in the folder."""
     image: str
@@ -132,7 +132,7 @@ def _check_ignored(asked: RenderRequest) -> None:
 
 
 def _plan(asked: RenderRequest) -> tuple[ServingPlan, Path]:
-    """The plan, and the file or folder of the model."""
+    """Return the plan, and the file or folder of the model."""
     name, version, source = _model(asked)
     kind = _kind(source, asked.engine)
     scaled = _sized(asked.size) if asked.size else {}
@@ -169,7 +169,7 @@ def _model(asked: RenderRequest) -> tuple[str, int, Path]:
 
 
 def _kind(source: Path, engine: str) -> ServedKind:
-    """What the file or folder is; raises ``UsageError`` for what no server here takes."""
+    """Return what the file or folder is; raises ``UsageError`` for what no server here takes."""
     kinds: dict[str, ServedKind] = {"": "savedmodel", ".onnx": "onnx"}
     kinds |= {".plan": "tensorrt", ".engine": "tensorrt"}
     kind = kinds.get("" if source.is_dir() else source.suffix.lower())
@@ -183,7 +183,7 @@ def _kind(source: Path, engine: str) -> ServedKind:
 
 
 def _sized(path: Path) -> dict[str, Any]:
-    """What a sizing says of batches and replicas; raises ``UsageError``."""
+    """Return what a sizing says of batches and replicas; raises ``UsageError``."""
     try:
         document = json.loads(path.read_bytes())
     except OSError as error:
@@ -208,7 +208,7 @@ def _sized(path: Path) -> dict[str, Any]:
 
 
 def _model_place(plan: ServingPlan) -> str:
-    """Where the model lies in the folder: as the server, or the storage, wants it."""
+    """Return where the model lies in the folder: as the server, or the storage, wants it."""
     if plan.engine != "rayserve" and plan.server == "triton":
         from tfdyno.render.serving.triton import model_file
 

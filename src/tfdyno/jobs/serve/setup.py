@@ -33,22 +33,22 @@ class NeededSetup:
     gpu: bool
     """Whether it gets CUDA libraries: as it had, else where this machine has a card."""
     size_bytes: int = SIZE_BYTES
-    """On disk, without CUDA libraries."""
+    """The size on disk, without CUDA libraries."""
 
 
 def default_folder() -> Path:
-    """``$TFDYNO_SERVING``, else ``serving`` in the user's data folder."""
+    """Return ``$TFDYNO_SERVING``, else ``serving`` in the user's data folder."""
     named = os.environ.get("TFDYNO_SERVING")
     return Path(named).expanduser() if named else data_dir() / "serving"
 
 
 def serving_python() -> str:
-    """The interpreter that models are served by; raises ``UsageError`` where there is none."""
+    """Return the interpreter that models are served by; raises ``UsageError``: there is none."""
     return str(python_of(default_folder()))
 
 
 def needed_setup() -> NeededSetup | None:
-    """What has to be made before anything can be served; None: it is there."""
+    """Return what has to be made before anything can be served; None: it is there."""
     folder = default_folder()
     try:
         python_of(folder)
@@ -60,7 +60,7 @@ def needed_setup() -> NeededSetup | None:
 
 
 def _has_card() -> bool:
-    """Whether there is an NVIDIA card that this user sees."""
+    """Return whether there is an NVIDIA card that this user sees."""
     try:
         return bool(found_cards())
     except TfdynoError:  # a slice of one, or one that the catalogue does not have

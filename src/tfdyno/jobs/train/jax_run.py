@@ -18,7 +18,7 @@ _GIVEN = re.compile(rf"{HOST_DEVICES}=(\d+)")
 
 
 def jax_environment(plan: JaxPlan, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Variables to set over those of ``environment`` for a child that trains on JAX.
+    """Return variables to set over those of ``environment`` for a child that trains on JAX.
 
     Args:
         plan: What is asked.
@@ -37,6 +37,6 @@ def jax_environment(plan: JaxPlan, environment: Mapping[str, str] | None = None)
 
 
 def host_devices(plan: JaxPlan, environment: Mapping[str, str]) -> int:
-    """Devices that the CPU of each process stands for."""
+    """Return devices that the CPU of each process stands for."""
     found = _GIVEN.search(environment.get("XLA_FLAGS", ""))
     return plan.host_devices or (int(found[1]) if found else 1)

@@ -97,7 +97,7 @@ def preview(
 
 
 def _share(workload: Workload, replicas: int, progress: Callable[[str], None]) -> int:
-    """The batch of a replica, where the script's own is shared; 0: the script's own."""
+    """Return the batch of a replica, where the script's own is shared; 0: the script's own."""
     if replicas == 1:
         return 0
     return _share_of(trace(workload, progress=progress).trace, replicas)
@@ -109,19 +109,19 @@ def _share_of(traced: Trace, replicas: int) -> int:
 
 
 def _is_counted(recipe: Recipe) -> bool:
-    """Whether what is computed again is the same at any batch, as one trace stands for all."""
+    """Return whether what is computed again is alike at any batch, as one trace stands for all."""
     return bool(recipe.remat) and not recipe.remat_budget_bytes
 
 
 def _holding(plain: Estimate, again: Estimate) -> Estimate:
-    """The time of a step, and the memory of one that computes parts of itself again."""
+    """Return the time of a step, and the memory of one that computes parts of itself again."""
     memory = {name: getattr(again, name) for name in _OF_MEMORY}
     made_by = {**plain.made_by, "memory": again.made_by["memory"]}
     return replace(plain, made_by=made_by, **memory)
 
 
 def _left_out(recipe: Recipe, found: Estimate | None) -> tuple[str, ...]:
-    """What the recipe asks for and the estimate does not know."""
+    """Return what the recipe asks for and the estimate does not know."""
     counted = _is_counted(recipe)
     names = ["remat"] if recipe.remat and not counted else []
     names += ["ema"] if recipe.ema else []

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def differences_from(
     record: RunRecord, recipe: Recipe, workload: Workload, *, given: Recipe | None, data: str
 ) -> list[str]:
-    """What is asked for otherwise than the run of a folder has it, in words.
+    """Return what is asked for otherwise than the run of a folder has it, in words.
 
     Args:
         record: Of the folder.
@@ -47,7 +47,7 @@ def differences_from(
 
 
 def digest_of(workload: Workload) -> str:
-    """Of the workload's own file; empty where it has none."""
+    """Digest the workload's own file; empty where it has none."""
     place = Path(workload.reference.partition(":")[0])
     return sha256_of(place) if place.is_file() else ""
 
@@ -59,7 +59,7 @@ def _value(value: object) -> str:
 
 
 def _located(reference: str, folder: str) -> str:
-    """A reference that does not depend on where the command was given."""
+    """Return a reference that does not depend on where the command was given."""
     place, colon, rest = reference.partition(":")
     if not place.endswith((".py", ".keras")):
         return reference

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from tfdyno.probe.machine.spot import Notice
 
 STOP_GRACE_S = 600.0
-"""For the last checkpoint after a request to end; a second Ctrl-C does not wait for it."""
+"""The time for the last checkpoint after a request to end; a second Ctrl-C does not wait for it."""
 START_LIMIT_S = 600.0
-"""For each of several processes to show that it runs."""
+"""The time for each of several processes to show that it runs."""
 PORTION_S = 1.0
 """Between two points of telemetry: a training may take weeks."""
 MOST_POINTS = 2_000
@@ -68,9 +68,9 @@ class Run:
     data: str = ""
     spot: str = ""
     seat: ProcessRank | None = None
-    """Of this process among others that an engine has started; None: nobody else has."""
+    """The rank of this process among others that an engine has started; None: nobody else has."""
     jax: JaxPlan | None = None
-    """On Keras' JAX backend; None: on TensorFlow's."""
+    """The plan on Keras' JAX backend; None: it runs on TensorFlow's."""
     gpus: int = 0
     """That this process has to have on JAX, which would train on its CPU without."""
     wait_free: bool = False
@@ -127,14 +127,14 @@ def run_session(
 
 
 def _is_first(outcome: TrainOutcome) -> bool:
-    """Whether it went on from the checkpoint that stands before the first step."""
+    """Return whether it went on from the checkpoint that stands before the first step."""
     return Path(outcome.resumed_from).stem.removeprefix("step-").strip("0") == ""
 
 
 def _sat(
     run: Run, trial: Trial, progress: Callable[[str], None], output: Callable[[str], None]
 ) -> Session:
-    """One try, under the steps back that were taken."""
+    """Return one try, under the steps back that were taken."""
     run = replace(run, recipe=trial.recipe)
     variables = recipe_environment(run.recipe)
     if run.jax:
@@ -161,7 +161,7 @@ def _sat(
 
 
 def _going_on(run: Run) -> Run:
-    """The run for a second try in this session: from what the first has kept."""
+    """Return the run for a second try in this session: from what the first has kept."""
     has_begun = any((run.folder / CHECKPOINTS).glob(MARKERS))
     return replace(run, settings=replace(run.settings, resume=run.settings.resume or has_begun))
 
@@ -254,7 +254,7 @@ def _once(
 
 
 def thinned(telemetry: Telemetry, most: int = MOST_POINTS) -> Telemetry:
-    """Every so many points, evenly: few enough to be kept and read."""
+    """Return every so many points, evenly: few enough to be kept and read."""
     every = math.ceil(len(telemetry.at_s) / most)
     if every <= 1:
         return telemetry
@@ -273,7 +273,7 @@ def _every(raw: Value, every: int, count: int) -> Value:
 
 
 def _seat_variables(seat: ProcessRank | None) -> dict[str, str]:
-    """What tells TensorFlow of the others, and keeps its messages away from a proxy."""
+    """Return what tells TensorFlow of the others, and keeps its messages away from a proxy."""
     if seat is None:
         return {}
     hosts = [host_of(address) for address in seat.addresses]
@@ -281,7 +281,7 @@ def _seat_variables(seat: ProcessRank | None) -> dict[str, str]:
 
 
 def _tasks(recipe: Recipe, visible: str | None) -> tuple[Task, ...]:
-    """Who is who where a strategy needs several processes; else nobody."""
+    """Return who is who where a strategy needs several processes; else nobody."""
     if recipe.strategy not in ("multiworker", "ps"):
         return ()
     count = recipe.replica_count(len(visible_cards(visible)))
@@ -289,13 +289,13 @@ def _tasks(recipe: Recipe, visible: str | None) -> tuple[Task, ...]:
 
 
 def _cards(tasks: tuple[Task, ...], visible: str | None) -> dict[Task, str] | None:
-    """One card for each worker, where there are cards."""
+    """Return one card for each worker, where there are cards."""
     numbers = visible_cards(visible)
     return one_card_each(tasks, numbers) if numbers else None
 
 
 def visible_cards(visible: str | None) -> list[str]:
-    """Numbers of the cards of this machine that CUDA_VISIBLE_DEVICES lets a process see."""
+    """Return numbers of the cards of this machine that CUDA_VISIBLE_DEVICES lets a process see."""
     with cards.opened(None) as nvml:
         return [str(index) for index, _ in cards.handles(nvml, visible)] if nvml else []
 

@@ -54,7 +54,7 @@ class TrainRequest:
     spot: str = ""
     """Cloud whose notices of the end of a spot machine are listened to."""
     jax: JaxPlan | None = None
-    """On Keras' JAX backend; None: on TensorFlow's."""
+    """The plan on Keras' JAX backend; None: it runs on TensorFlow's."""
     gpus: int = 0
     """That each process has to have, where an engine has started it."""
     wait_free: bool = False
@@ -66,7 +66,7 @@ class Workers:
     """The other processes of a training that an engine has started."""
 
     seat: ProcessRank
-    """Of this process, which is the one that writes."""
+    """The rank of this process, which is the one that writes."""
     meet: Callable[[Run], object]
     """Called before the first step: waits for the others and tells them how it is trained."""
 
@@ -198,7 +198,7 @@ def check(question: TrainRequest) -> None:
 
 
 def planned(question: TrainRequest) -> tuple[Recipe, RunSettings]:
-    """The recipe and the settings that ``train`` would train with; nothing is written.
+    """Return the recipe and the settings that ``train`` would train with; nothing is written.
 
     Raises:
         UsageError: The folder holds another run, or none to go on with.
@@ -213,7 +213,7 @@ def planned(question: TrainRequest) -> tuple[Recipe, RunSettings]:
 
 
 def default_folder(question: TrainRequest) -> Path:
-    """A new folder in ``tfdyno-runs``, named after the workload and the time."""
+    """Name a new folder in ``tfdyno-runs`` after the workload and the time."""
     reference = question.workload.reference
     place, _, name = reference.partition(":")
     title = name.partition(":")[0] or Path(place).stem
@@ -222,7 +222,7 @@ def default_folder(question: TrainRequest) -> Path:
 
 
 def resume_command(question: TrainRequest, folder: Path) -> str:
-    """What goes on with the run in ``folder``."""
+    """Return what goes on with the run in ``folder``."""
     workload = question.workload
     words = ["tfdyno", "train", workload.reference, "--output", shown(folder), "--resume"]
     if question.data:
@@ -234,7 +234,7 @@ def resume_command(question: TrainRequest, folder: Path) -> str:
 
 
 def shown(path: Path) -> str:
-    """A path from where the user stands, if it lies below."""
+    """Return a path from where the user stands, if it lies below."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
@@ -274,7 +274,7 @@ def _refuse_taken(folder: RunFolder) -> None:
 def _resumed(
     question: TrainRequest, folder: RunFolder
 ) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
-    """The run of the folder, if it is the one that is asked for."""
+    """Return the run of the folder, if it is the one that is asked for."""
     record, recipe = folder.read()
     check_composition(recipe)
     differences = differences_from(
@@ -334,7 +334,7 @@ def _words(error: BaseException) -> str:
 
 
 def _kept(question: TrainRequest, folder: Path, workers: Workers | None) -> str:
-    """What is left of a run that failed, and how to go on."""
+    """Return what is left of a run that failed, and how to go on."""
     markers = list((folder / "checkpoints").glob("step-*.json"))
     if not markers:
         return f"No checkpoint was written; the logs are in {shown(folder)}."

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _INPUT = re.compile(r"([a-z]+)(\d*)\[([\d,]*)\]")
 _BITS = {"bool": 8}
-"""Of names of types that do not say it."""
+"""The bits of types whose names do not say them."""
 
 
 def data_bytes(inputs: Sequence[str], samples: int) -> float:
-    """Bytes of an epoch as the model is given it; 0: not known.
+    """Return bytes of an epoch as the model is given it; 0: not known.
 
     Args:
         inputs: ``float32[224,224,3]`` of every input, without the batch.
@@ -32,13 +32,13 @@ def data_bytes(inputs: Sequence[str], samples: int) -> float:
 
 
 def traced_bytes(trace: Trace) -> float:
-    """The same of a trace."""
+    """Return the same of a trace."""
     of_batch = math.fsum(one.bytes for one in trace.tensors if one.role == "input")
     return of_batch / trace.batch_size * trace.samples_per_epoch
 
 
 def room_bytes(*, is_here: bool, limit_bytes: float = 0.0) -> float:
-    """Memory that a cache may take, by the limits of ``diagnose``.
+    """Return memory that a cache may take, by the limits of ``diagnose``.
 
     Args:
         is_here: Whether it is this machine's, whose free memory can be read.

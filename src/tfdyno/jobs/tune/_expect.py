@@ -30,9 +30,9 @@ class CardEstimates:
     workload: Workload
     gpu: Gpu
     limit_bytes: int = 0
-    """Of the card's memory that a recipe may take; 0: what is usable."""
+    """The card's memory that a recipe may take; 0: what is usable."""
     batch_size: int = 0
-    """Of the workload, where the trace does not have to find it."""
+    """The batch of the workload, where the trace does not have to find it."""
     progress: Callable[[str], None]
     notes: list[str] = field(default_factory=list)
     _made: dict[tuple[str, str], Predictor | None] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class CardEstimates:
         return min(usable, self.limit_bytes) if self.limit_bytes else usable
 
     def own(self, start: Recipe) -> Predictor:
-        """Of the starting recipe.
+        """Return that of the starting recipe.
 
         Raises:
             TfdynoError: The workload cannot be traced.
@@ -52,7 +52,7 @@ class CardEstimates:
         return self._predictor(start)
 
     def of(self, recipe: Recipe, batch_size: int, replicas: int = 1) -> TrialEstimate | None:
-        """What the estimate says; None, and a note, where there is none.
+        """Return what the estimate says; None, and a note, where there is none.
 
         It knows nothing of the input and of several steps in one execution: both can only make the
         step as fast as it says, or slower by what it leaves out.
@@ -93,7 +93,7 @@ class CardEstimates:
 
 
 def _rate(found: Estimate, recipe: Recipe, samples: int) -> Interval:
-    """Of a trial, which runs ``fit``; steps that run in one call leave Keras nothing between."""
+    """Return a trial's rate, which runs ``fit``; steps in one call leave no time between them."""
     if found.fit_step_s is None or found.copy_s is None:
         return found.samples_per_s
     is_alone = recipe.steps_per_execution == 1
@@ -110,7 +110,7 @@ def from_trials(
     limit_bytes: float = 0.0,
     least_ratio: float,
 ) -> TrialEstimate | None:
-    """What lines through the trials of a study say of another one; None: nothing.
+    """Return what lines through the trials of a study say of another one; None: nothing.
 
     Args:
         recipe: Of the other one.

@@ -54,7 +54,7 @@ class Look:
     environment: Environment
     title: str = ""
     batch_size: int = 0
-    """Per replica, under the start; 0: not known."""
+    """Samples of each replica, under the start; 0: not known."""
     replicas: int = 1
     update_samples: int = 0
     samples_per_epoch: int = 0
@@ -63,7 +63,7 @@ class Look:
     """Why losses cannot be compared; empty: they can."""
     estimates: CardEstimates | None = None
     limit_bytes: float = 0.0
-    """Of memory, on a CPU."""
+    """The limit of memory, on a CPU."""
     said: tuple[str, ...] = ()
 
     @property
@@ -85,7 +85,7 @@ class Look:
     def expected(
         self, recipe: Recipe, batch_size: int, trials: Sequence[Trial]
     ) -> TrialEstimate | None:
-        """What is expected of a recipe; None: nothing is known."""
+        """Return what is expected of a recipe; None: nothing is known."""
         if not batch_size:
             return None
         if self.estimates:
@@ -171,7 +171,7 @@ def look_of(
 
 
 def this_machine(question: TuneRequest) -> Node:
-    """Runs here, in fresh processes; on CPUs with a limit of memory.
+    """Run here, in fresh processes; on CPUs with a limit of memory.
 
     Raises:
         UsageError: Such a limit is asked for where there is a card.
@@ -194,7 +194,7 @@ def _without_room(
     environment: Environment,
     progress: Callable[[str], None],
 ) -> Look:
-    """The space of smaller batches, where the start's own does not fit.
+    """Return the space of smaller batches, where the start's own does not fit.
 
     What the model is compiled to and its precision come from a trace, which needs no room; where it
     cannot be traced they are not tuned.
@@ -241,7 +241,7 @@ def _without_room(
 
 
 def _limit_bytes(question: TuneRequest, environment: Environment) -> float:
-    """Of memory, for a run on a CPU; 0 on a card."""
+    """Return the memory limit of a run on a CPU; 0 on a card."""
     limit = question.memory_limit_bytes or HOST_RATIO * environment.memory_bytes
     return limit if environment.device == "cpu" else 0.0
 
@@ -258,14 +258,14 @@ def _estimates(
 
 
 def _unexpected(gpu: Gpu | None, environment: Environment) -> tuple[str, ...]:
-    """What is said where there is no estimate."""
+    """Return what is said where there is no estimate."""
     if gpu is not None:
         return ()
     return (NO_ESTIMATE if environment.device == "cpu" else _unknown_card(environment),)
 
 
 def _card(environment: Environment) -> Gpu | None:
-    """The row of the card that the start ran on; None: a CPU, or no row."""
+    """Return the row of the card that the start ran on; None: a CPU, or no row."""
     slug = environment.cards[0].slug if environment.cards else ""
     try:
         return find(slug) if slug else None
@@ -279,7 +279,7 @@ def _unknown_card(environment: Environment) -> str:
 
 
 def suited_to(gpu: Gpu) -> str:
-    """The Keras policy that a card is made for."""
+    """Return the Keras policy that a card is made for."""
     rules = recipe_rules()
     return suited_precision(
         float(gpu.compute_capability),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfdyno.core.messages.tune import Pair
 
 NO_DATA = "brings no data"
-"""In what the children say of a model alone."""
+"""What the children say of a model alone."""
 NO_ROOM = "the start does not fit, so that there is nothing to compare with"
 
 
@@ -32,7 +32,7 @@ def compare_here(pair: Pair, *, progress: Callable[[str], None]) -> Agreement:
 
 
 def why_uncompared(workload: Workload, task: BenchTask | None = None) -> str:
-    """Why a workload has no losses that could be compared; empty: it has.
+    """Return why a workload has no losses that could be compared; empty: it has.
 
     Args:
         workload: What is tuned.

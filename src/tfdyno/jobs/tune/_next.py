@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tfdyno.jobs.tune.request import TuneRequest
 
 MOST_DRAWS = 100
-"""At random, for an untried combination, before all are gone through in order."""
+"""The most draws at random for an untried combination, before all are gone through in order."""
 
 
 class Left:
@@ -31,7 +31,7 @@ class Left:
         self.count = space.size - len(self._known)
 
     def one(self, seed: int) -> dict[str, Value]:
-        """One of them at random; raises ``StopIteration`` where there is none."""
+        """Return one of them at random; raises ``StopIteration`` where there is none."""
         draw, choices = random.Random(seed), self._space.choices
         for _ in range(MOST_DRAWS):
             values = {name: draw.choice(several) for name, several in choices.items()}
@@ -51,7 +51,7 @@ def drafted_at(
     look: Look,
     trials: Sequence[Trial],
 ) -> Trial:
-    """The trial at a place of the space, with what is expected of it."""
+    """Return the trial at a place of the space, with what is expected of it."""
     return drafted(
         number,
         values,
@@ -65,7 +65,7 @@ def drafted_at(
 
 
 def judged(trial: Trial, trials: Sequence[Trial]) -> Trial | None:
-    """The trial with why it is not run; None: it is to be run."""
+    """Return the trial with why it is not run; None: it is to be run."""
     if trial.status == "failed":
         return trial
     if same := judge.as_before(trial, trials):

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tfdyno.jobs.tune.request import Node, TuneRequest
 
 LOOK_LIMIT_S = 600.0
-"""For an import of TensorFlow, on a cold disk."""
+"""The time for an import of TensorFlow, on a cold disk."""
 HOST_RATIO = 0.9
-"""Of the machine's memory, that a run on CPUs may take before it is ended."""
+"""The share of the machine's memory that a run on CPUs may take before it is ended."""
 _OF_ONE = ("host", "container_image")
 """What may differ between two places that measure alike."""
 
@@ -33,7 +33,7 @@ _OF_ONE = ("host", "container_image")
 def look_here(
     workload: Workload, recipe: Recipe, *, progress: Callable[[str], None]
 ) -> Environment:
-    """Where a run of the workload would be made on this machine; raises ``TfdynoError``."""
+    """Return where a run would be made on this machine; raises ``TfdynoError``."""
     variables = recipe_environment(recipe)
     found = run_child(
         PLACE,
@@ -49,7 +49,7 @@ def look_here(
 
 
 def difference(before: Environment, now: Environment, *, is_one: bool = False) -> str:
-    """What decides the speed and is not as it was, in words; empty: nothing.
+    """Return what decides the speed and is not as it was, in words; empty: nothing.
 
     Args:
         before: Where something was measured.
@@ -70,7 +70,7 @@ def _shown(value: object) -> str:
 
 
 def limit_here(limit_bytes: int, *, on_cpu: bool) -> int:
-    """Resident memory that a run may take here: as asked, else most of what there is.
+    """Return resident memory that a run may take here: as asked, else most of what there is.
 
     0 on a card, whose own memory TensorFlow limits.
     """
@@ -83,12 +83,12 @@ class Places:
     """Where each node is; every one is looked at once, when that is first asked."""
 
     def __init__(self, question: TuneRequest, progress: Callable[[str], None]) -> None:
-        """Nothing is known yet."""
+        """Know nothing yet."""
         self._question, self._progress = question, progress
         self._known: dict[str, Environment] = {}
 
     def of(self, node: Node) -> Environment:
-        """The place of a node; raises ``TfdynoError`` where it cannot be looked at."""
+        """Return the place of a node; raises ``TfdynoError`` where it cannot be looked at."""
         if node.name not in self._known:
             where = f"node {node.name}" if node.name else "this machine"
             self._progress(f"looking at {where}")
@@ -109,7 +109,7 @@ class Places:
     def alike(
         self, nodes: Sequence[Node], place: Environment
     ) -> tuple[tuple[Node, ...], tuple[str, ...]]:
-        """The nodes that are as a place is, and a sentence for each of the others."""
+        """Return the nodes that are as a place is, and a sentence for each of the others."""
         found, left_out = [], []
         for node in nodes:
             try:
@@ -124,7 +124,7 @@ class Places:
         return tuple(found), tuple(left_out)
 
     def those_of(self, nodes: Sequence[Node], place: Environment) -> tuple[Node, ...]:
-        """The nodes that can go on with a study; raises ``UsageError`` where there is none."""
+        """Return nodes that can go on with a study; raises ``UsageError`` where there is none."""
         if len(nodes) == 1:
             self.refuse_other(nodes[0], place)
             return tuple(nodes)

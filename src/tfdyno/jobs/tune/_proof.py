@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CAUSE = "tuning"
 MOST_PROOFS = 3
-"""Of the trials that may be the answer, that are set against the start until one holds."""
+"""The most trials that may be the answer and are set against the start until one holds."""
 _CHANGED = (
     "It is faster. An update of the weights takes other samples than before: what is learned was "
     "not compared, and the learning rate may have to change with it"
@@ -48,7 +48,7 @@ def settled(
     place: Callable[[], Environment],
     progress: Callable[[str], None],
 ) -> Tuning:
-    """The answer: trials are set against the start until one holds.
+    """Return the answer: trials are set against the start until one holds.
 
     Args:
         question: With the recipe that it started from.
@@ -157,7 +157,7 @@ def _measured(
     place: Callable[[], Environment],
     progress: Callable[[str], None],
 ) -> tuple[Measurement, ...]:
-    """Both in turns, or what is kept of them if it decides anything."""
+    """Return both in turns, or what is kept of them if it decides anything."""
     asked = bench.BenchRequest(
         workload=question.workload,
         recipe=question.recipe,

@@ -21,7 +21,7 @@ class Desk:
     """One thread listens to the command, another one serves Ray Tune."""
 
     def __init__(self, say: Callable[[RunDone], None]) -> None:
-        """Nothing is wanted yet.
+        """Want nothing yet.
 
         Args:
             say: Tells the command of a run that is done.
@@ -34,7 +34,7 @@ class Desk:
         """Whether nobody asks any more."""
 
     def __reduce__(self) -> Value:
-        """An empty one, where Ray Tune keeps its objects for a restart, which there is none of."""
+        """Give an empty one, where Ray Tune keeps its objects for a restart, which never comes."""
         return Desk, (_unheard,)
 
     def listen(self, lines: Iterable[str]) -> None:
@@ -58,7 +58,7 @@ class Desk:
             self._end(trial)
 
     def next_trial(self) -> RunWanted | None:
-        """The first run of a trial that is to begin; None: there is none now."""
+        """Return the first run of a trial that is to begin; None: there is none now."""
         try:
             return self._begun.get_nowait()
         except queue.Empty:
@@ -95,4 +95,4 @@ class Desk:
 
 
 def _unheard(_done: RunDone) -> None:
-    """Nobody listens."""
+    """Report to nobody."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 LOOK_S = 2.0
 """Between two looks whether a node is there that a trial waits for."""
 _MEMORY = ("OutOfMemory", "running low on memory", "memory pressure")
-"""In what Ray says of a worker that it has killed for its memory."""
+"""What Ray says of a worker that it has killed for its memory."""
 _QUIET = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # no files of results
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
@@ -81,7 +81,7 @@ def run_trials(desk: Desk, nodes: Mapping[str, dict[str, Any]]) -> None:
 
 
 def _whole(node: Mapping[str, Any]) -> Value:
-    """All CPUs and cards of one node, and of no other."""
+    """Return all CPUs and cards of one node, and of no other."""
     resources = node["Resources"]
     bundle = {name: resources[name] for name in ("CPU", "GPU") if resources.get(name)}
     place = {RAY_NODE_ID_KEY: node["NodeID"]}
@@ -102,7 +102,7 @@ class Wanted(Searcher):
         self._desk, self._shelf = desk, shelf
 
     def suggest(self, trial_id: str) -> Value:
-        """The configuration of the next trial; None: not now."""
+        """Return the configuration of the next trial; None: not now."""
         if self._desk.is_closed:
             return Searcher.FINISHED
         begun = self._desk.next_trial()
@@ -117,13 +117,13 @@ class Wanted(Searcher):
         }
 
     def on_trial_complete(self, trial_id: str, result: Value = None, error: bool = False) -> None:
-        """Nothing: the command has told its study."""
+        """Do nothing: the command has told its study."""
 
     def save(self, checkpoint_path: str) -> None:
-        """Nothing: the study is the command's."""
+        """Save nothing: the study is the command's."""
 
     def restore(self, checkpoint_path: str) -> None:
-        """Nothing: a tuning that goes on is a new one for Ray Tune."""
+        """Restore nothing: a tuning that goes on is a new one for Ray Tune."""
 
 
 class Judged(FIFOScheduler):
@@ -140,7 +140,7 @@ class Judged(FIFOScheduler):
         self._desk, self._shelf = desk, shelf
 
     def on_trial_result(self, tune_controller: Value, trial: Value, result: dict[str, Any]) -> str:
-        """What follows after a run; the command takes milliseconds to say it."""
+        """Return what follows after a run; the command takes milliseconds to say it."""
         number = trial.config["trial"]
         following = self._desk.judged(number, decode(json.loads(result["answer"]), NodeAnswer))
         if following is None:
@@ -149,7 +149,7 @@ class Judged(FIFOScheduler):
         return str(TrialScheduler.CONTINUE)
 
     def on_trial_error(self, tune_controller: Value, trial: Value) -> None:
-        """The node, or the worker on it, is gone."""
+        """Note that the node, or the worker on it, is gone."""
         file = trial.error_file
         error = Path(file).read_text() if file and Path(file).exists() else ""
         lines = [line.strip() for line in error.splitlines() if line.strip()]
@@ -170,11 +170,11 @@ class Nobody(Stopper):
         self._desk = desk
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        """Whether a trial is to end, which the scheduler says."""
+        """Return whether a trial is to end, which the scheduler says."""
         return False
 
     def stop_all(self) -> bool:
-        """Whether all are."""
+        """Return whether all are."""
         return self._desk.is_closed
 
 

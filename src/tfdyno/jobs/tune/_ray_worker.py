@@ -28,7 +28,7 @@ class Shelf:
     """An actor beside the driver: the next work of each trial, put there before it goes on."""
 
     def __init__(self) -> None:
-        """It is empty."""
+        """Begin empty."""
         self._works: dict[int, str] = {}
 
     def put(self, trial: int, work: str) -> None:

@@ -40,7 +40,7 @@ def benched(
     enough: Callable[[Sequence[Measurement]], bool],
     serves: Callable[[Sequence[Measurement]], bool] = bool,
 ) -> tuple[Measurement, ...]:
-    """All runs of one recipe or of two, or what is kept of them from such a place.
+    """Return all runs of one recipe or of two, or what is kept of them from such a place.
 
     Args:
         asked: What is measured.

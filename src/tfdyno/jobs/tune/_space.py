@@ -31,9 +31,9 @@ class SpaceFacts:
     """What the values depend on."""
 
     batch_size: int
-    """Per replica, under the start; 0: not known, or a part of the model."""
+    """Samples of each replica, under the start; 0: not known, or a part of the model."""
     execution: str
-    """To which the start is compiled."""
+    """What the start is compiled to."""
     policy: str
     """Keras dtype policy of the model."""
     suited_policy: str
@@ -46,9 +46,9 @@ class SpaceFacts:
     own_input: bool = True
     """Whether the workload's own data is read, and not made up."""
     data_bytes: float = 0.0
-    """Of an epoch, as the model is given it; 0: not known."""
+    """Bytes of an epoch, as the model is given it; 0: not known."""
     room_bytes: float = 0.0
-    """Of memory that a cache of it may take."""
+    """Bytes of memory that a cache of it may take."""
     is_loop: bool = False
     """Whether it trains by a loop of its own, which makes its batches and calls its step itself."""
     accumulation: int = 1
@@ -59,7 +59,7 @@ class SpaceFacts:
 def space_of(
     named: Mapping[str, tuple[Value, ...]], start: Recipe, facts: SpaceFacts
 ) -> SearchSpace:
-    """The values by setting, that of the start first.
+    """Return the values by setting, that of the start first.
 
     Args:
         named: By the user; their settings have these values and no others.
@@ -88,7 +88,7 @@ def space_of(
 
 
 def _keeping(batches: tuple[Value, ...], update_samples: int) -> tuple[Value, ...]:
-    """The batches that an update is made of in whole numbers, the first in any case."""
+    """Return the batches that an update is made of in whole numbers, the first in any case."""
     first, *others = batches
     parts = [size for size in others if isinstance(size, int) and size
              and update_samples % size == 0]  # fmt: skip
@@ -100,7 +100,7 @@ def _own(name: str, start: Recipe, facts: SpaceFacts) -> Value:
 
 
 def _resolved(name: str, value: Value, facts: SpaceFacts) -> Value:
-    """A value that leaves the setting as it is, by what that comes to."""
+    """Return a value that leaves the setting as it is, by what that comes to."""
     if name == BATCH:
         return value or facts.batch_size
     if name == "execution" and value == "auto":
@@ -127,7 +127,7 @@ def _usual(facts: SpaceFacts) -> dict[str, tuple[Value, ...]]:
 
 
 def _is_of_loops(name: str) -> bool:
-    """Whether a setting can be given to a training loop of the script's own."""
+    """Return whether a setting can be given to a training loop of the script's own."""
     return name not in _OF_FIT and not name.startswith("input.")
 
 
@@ -148,7 +148,7 @@ def _batches(facts: SpaceFacts) -> tuple[Value, ...]:
 
 
 def cpu_policy(cpuinfo: Path = _CPUINFO) -> str:
-    """``mixed_bfloat16`` where this CPU multiplies bfloat16 by itself, else ``float32``."""
+    """Return ``mixed_bfloat16`` where this CPU multiplies bfloat16 by itself, else ``float32``."""
     try:
         text = cpuinfo.read_text(errors="replace")
     except OSError:
@@ -158,7 +158,7 @@ def cpu_policy(cpuinfo: Path = _CPUINFO) -> str:
 
 
 def keeps_batch(recipe: Recipe, batch_size: int, update_samples: int) -> bool:
-    """Whether an update takes as many samples as under the start.
+    """Return whether an update takes as many samples as under the start.
 
     Args:
         recipe: Of the trial.

@@ -34,7 +34,7 @@ def drafted(
     update_samples: int,
     expected: Callable[[Recipe, int], TrialEstimate | None],
 ) -> Trial:
-    """A trial before it is judged; ``failed`` where its settings do not go together.
+    """Return a trial before it is judged; ``failed`` where its settings do not go together.
 
     Args:
         number: Of the trial.
@@ -66,7 +66,7 @@ def drafted(
 
 
 def with_measured(trial: Trial, found: Measurement) -> Trial:
-    """The trial with what was measured of it."""
+    """Return the trial with what was measured of it."""
     rates = rates_of(found)
     besides = tuple(filter(None, map(beside_s, found.runs)))
     return replace(
@@ -86,7 +86,7 @@ def with_measured(trial: Trial, found: Measurement) -> Trial:
 def as_it_ran(
     trial: Trial, trials: Sequence[Trial], start: Recipe, *, starts_in_graph: bool
 ) -> Trial:
-    """The trial with the recipe that ran, where XLA failed to compile the one that was asked for.
+    """Return the trial with the recipe that ran, where XLA failed to compile the one asked for.
 
     Args:
         trial: With what was measured of it.
@@ -108,6 +108,6 @@ def as_it_ran(
 
 
 def rates_of(found: Measurement) -> tuple[float, ...]:
-    """Samples per second of each run, as the proof counts them: stalls are part of it."""
+    """Return samples per second of each run, as the proof counts them: stalls are part of it."""
     samples = found.task.samples_per_step
     return tuple(samples / steady_part(run).trimmed_mean_s for run in found.runs)

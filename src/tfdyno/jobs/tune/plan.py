@@ -99,7 +99,7 @@ def planned(question: TuneRequest, gpu: Gpu, *, progress: Callable[[str], None] 
 
 
 def _fitting(draft: Trial) -> Trial:
-    """The trial that would be measured, or why it would not be run."""
+    """Return the trial that would be measured, or why it would not be run."""
     if draft.status == "failed":
         return draft
     reason = judge.unfit(draft)
@@ -107,7 +107,7 @@ def _fitting(draft: Trial) -> Trial:
 
 
 def _without_hopeless(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials by estimate; those that are surely slower than the best say so."""
+    """Return the trials by estimate; those that are surely slower than the best say so."""
     known = [one for one in trials if one.status == "planned" and one.estimate]
     rates = {
         one.number: one.estimate.samples_per_s

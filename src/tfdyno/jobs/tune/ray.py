@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
 DRIVER = "tfdyno.jobs.tune._ray_driver"
 START_S = 300.0
-"""For Ray to be there, or to say why not."""
+"""The time for Ray to be there, or to say why not."""
 END_S = 30.0
-"""For the driver, and the Ray that it has started, to end."""
+"""The time for the driver, and the Ray that it has started, to end."""
 LOOK_S = 0.5
 Found = TypeVar("Found", Measured, Environment, Agreement)
 Event = TypeVar("Event", RayBegun, NodeAnswer)
@@ -61,7 +61,7 @@ Event = TypeVar("Event", RayBegun, NodeAnswer)
 def ray_nodes(
     question: TuneRequest, *, address: str = "", progress: Callable[[str], None] = silent
 ) -> Iterator[tuple[Node, ...]]:
-    """Nodes that measure, alike in CPUs and cards; gone with all they run when the block ends.
+    """Give nodes that measure, alike in CPUs and cards; gone when the block ends.
 
     Nothing is started before the block is entered.
 
@@ -119,7 +119,7 @@ class _Talk:
         self._stopped = threading.Event()
 
     def heard(self, line: str) -> None:
-        """A line of the driver."""
+        """Take a line of the driver."""
         event = json.loads(line)
         if "run" in event:
             done = decode(event, RunDone)
@@ -128,7 +128,7 @@ class _Talk:
             self._first.put(decode(event, RayBegun))
 
     def nodes(self, driver: Process, address: str) -> list[RayNode]:
-        """What Ray has; raises ``UsageError``, ``ToolError``."""
+        """Return what Ray has; raises ``UsageError``, ``ToolError``."""
         event = self._answer(self._first, driver, START_S, address)
         if event.failed:
             raise event.failed.error
@@ -138,11 +138,11 @@ class _Talk:
         return found
 
     def node(self, driver: Process, told: RayNode) -> Node:
-        """A node that measures."""
+        """Return a node that measures."""
         trial: list[int] = []
 
         def ask(work: LookHere | MeasureHere | Pair, kind: type[Found]) -> Found:
-            """What the node answers to work of its trial, or of a new one."""
+            """Return what the node answers to work of its trial, or of a new one."""
             number = next(self._runs)
             if not trial:
                 trial.append(next(self._trials))

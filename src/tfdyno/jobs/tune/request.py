@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DEFAULT_FOLDER = Path("tfdyno-tuning")
 TRIALS, RUNS = 20, 3
 LEAST_S, MOST_S = 3.0, 20.0
-"""Of steady steps in a run, and of all its steps: as for the fixes of ``diagnose``."""
+"""The time of steady steps in a run, and of all its steps: as for the fixes of ``diagnose``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class TuneRequest:
 
     workload: Workload
     recipe: Recipe = field(default_factory=Recipe)
-    """From which it starts."""
+    """The recipe from which it starts."""
     named: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     """Values of settings that the user named; others have usual ones."""
     trials: int = TRIALS
@@ -55,7 +55,7 @@ class TuneRequest:
     folder: Path = DEFAULT_FOLDER
     resume: bool = False
     seed: int = 0
-    """Of the sampler."""
+    """The seed of the sampler."""
     wait_free: bool = False
     """Whether it waits, before the first trial here, until nobody else is on the cards."""
 
@@ -93,7 +93,7 @@ class NodeLost(ToolError):  # noqa: N818  (it is what happened)
 
 
 def _nothing() -> None:
-    """There is nothing to end."""
+    """End nothing: there is nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def prepare_folder(question: TuneRequest) -> None:
 
 
 def key_of(question: TuneRequest) -> str:
-    """All that decides what a trial is; not how many there are."""
+    """Return all that decides what a trial is; not how many there are."""
     place = Path(question.workload.reference.partition(":")[0])
     content = sha256_of(place) if place.is_file() else ""
     named = sorted((name, tuple(map(repr, values))) for name, values in question.named.items())

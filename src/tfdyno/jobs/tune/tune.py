@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 LOCK_FILE = ".tune.lock"
 MOST_TRIES = 2
-"""Of a trial whose run crashed or hung: once may be the machine's fault."""
+"""The most tries of a trial whose run crashed or hung: once may be the machine's fault."""
 MOST_AGAIN = 2
 """Recipes in a row that the sampler proposes again, before an untried one is taken instead."""
 
@@ -119,7 +119,7 @@ class _Tuner:
         self._places = Places(question, progress)
 
     def run(self) -> Iterator[Tuning]:
-        """All of ``tune`` behind the checks."""
+        """Run all of ``tune`` behind the checks."""
         self._study.left_running()
         self._trials = list(self._study.trials())
         self._begin()
@@ -150,13 +150,13 @@ class _Tuner:
             self._trials.append(start)
 
     def _one_by_one(self) -> Iterator[Tuning]:
-        """On one machine, in this thread: Ctrl-C arrives here."""
+        """Run them on one machine, in this thread: Ctrl-C arrives here."""
         while trial := self._next(0):
             self._ended(self._measured(trial, self._nodes[0]))
             yield self._so_far()
 
     def _together(self) -> Iterator[Tuning]:
-        """A trial on each node at a time; a node that is lost is no more, and its trial waits."""
+        """Run a trial on each node at a time; a lost node is no more, and its trial waits."""
         running: dict[concurrent.futures.Future[Trial], tuple[Node, Trial]] = {}
         free = list(self._nodes)
         pool = concurrent.futures.ThreadPoolExecutor(len(free))
@@ -207,7 +207,7 @@ class _Tuner:
         title: str,
         enough: Callable[[Sequence[Measurement]], bool],
     ) -> tuple[Measurement, ...]:
-        """All runs of a recipe, or what is kept of them; raises as ``benched`` does."""
+        """Return all runs of a recipe, or what is kept of them; raises as ``benched`` does."""
         asked = bench.BenchRequest(
             workload=self._question.workload,
             recipe=recipe,
@@ -220,7 +220,7 @@ class _Tuner:
         return benched(asked, node, place, progress=say, enough=enough)
 
     def _next(self, running: int) -> Trial | None:
-        """The next trial that has to be run; what need not be is told on the way."""
+        """Return the next trial that has to be run; what need not be is told on the way."""
         look, again = self._look, 0
         assert look
         while sum(one.ran for one in self._trials) + running < self._question.trials:
@@ -290,7 +290,7 @@ class _Tuner:
                             remedy="make it so, or give another --output")  # fmt: skip
 
     def _behind(self, number: int, so_far: Measurement) -> str:
-        """Why the trial is surely slower than the best by its runs so far; empty: it is not."""
+        """Say why the trial is surely slower than the best by its runs so far; empty: it is not."""
         rates = rates_of(so_far)
         with self._lock:
             others = list(self._trials)
@@ -345,7 +345,7 @@ class _Tuner:
         )
 
     def _proven(self) -> Tuning:
-        """The answer, with the fastest set against the start on the first node that stays."""
+        """Return the answer, the fastest set against the start on the first node that stays."""
         look = self._look
         assert look
         while True:
@@ -360,7 +360,7 @@ class _Tuner:
 
 
 def _retreats(trials: Sequence[Trial]) -> tuple[str, ...]:
-    """A sentence for each trial that did not run as it was asked to."""
+    """Return a sentence for each trial that did not run as it was asked to."""
     return tuple(
         f"Trial {one.number}: {told_of(one.retreats)}"
         for one in trials if one.retreats and one.status != "same"

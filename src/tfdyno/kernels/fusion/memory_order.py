@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def ordered(
     graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
 ) -> Fusion:
-    """The launches in the order that a plan is made in.
+    """Return the launches in the order that a plan is made in.
 
     That is the program's, but where the step computes something again the one that holds less, of
     the program's and of ``by_memory``. Other plans are not changed: of compiled programs the
@@ -47,7 +47,7 @@ def ordered(
 def reordered_peaks(
     graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
 ) -> tuple[Scaled, ...]:
-    """Peaks of a training step in the order of ``by_memory``; none where it has no other order."""
+    """Return a training step's peaks in the order of ``by_memory``; none: it has no other order."""
     other = by_memory(graph, fusion.launches) if mode == "train" else fusion.launches
     if other is fusion.launches:
         return ()
@@ -55,7 +55,7 @@ def reordered_peaks(
 
 
 def by_memory(graph: Graph, launches: list[Launch]) -> list[Launch]:
-    """Of the launches that can run, always the one that frees most: XLA's list scheduling.
+    """Launch of those that can run always the one that frees most: XLA's list scheduling.
 
         freed = bytes of the operands it is the last to read - bytes of its results
 

@@ -84,7 +84,7 @@ def merge_rows(graph: Graph, launches: list[Launch]) -> list[Launch]:
 
 
 def _reduces_rows(graph: Graph, rows: Launch, launch: Launch) -> bool:
-    """Whether ``rows`` holds reductions along the last axis of what ``launch`` reads again."""
+    """Return whether ``rows`` reduces along the last axis what ``launch`` reads again."""
     nodes = [graph.nodes[root] for root in rows.roots]
     if launch.depth != rows.depth + 1 or graph.nodes[launch.roots[0]].op in WHOLE - {"reduce"}:
         return False
@@ -103,7 +103,7 @@ def _reduces_rows(graph: Graph, rows: Launch, launch: Launch) -> bool:
 
 
 def _is_row_kernel(graph: Graph, rows: Launch, launch: Launch) -> bool:
-    """Whether today's XLA makes one kernel of them: a short row without a mask in memory.
+    """Return whether today's XLA makes one kernel of them: a short row without a mask in memory.
 
     Under TensorFlow the statistics of a forward normalisation, other than softmax, are kernels of
     their own: it hands over the mean as a product of its own.
@@ -118,7 +118,7 @@ def _is_row_kernel(graph: Graph, rows: Launch, launch: Launch) -> bool:
 
 
 def _computes(graph: Graph, launch: Launch, op: str) -> bool:
-    """Whether an operation is among those that a launch computes."""
+    """Return whether an operation is among those that a launch computes."""
     queue, seen = list(launch.roots), set(launch.roots)
     while queue:
         node = graph.nodes[queue.pop()]
@@ -184,7 +184,7 @@ def merge_chains(graph: Graph, launches: list[Launch]) -> list[Launch]:
 def _follows(
     graph: Graph, maker: dict[int, Launch], host: Launch, launch: Launch, value: int
 ) -> bool:
-    """Whether a launch can be computed inside the host that makes ``value``, which it reads."""
+    """Return whether a launch can be computed inside the host of ``value``, which it reads."""
     first, second = graph.nodes[host.roots[0]], graph.nodes[launch.roots[0]]
     if host is launch or first.op in WHOLE or second.op in WHOLE - {"reduce"}:
         return False
@@ -200,12 +200,12 @@ def _follows(
 
 
 def _reads_random(graph: Graph, launch: Launch) -> bool:
-    """Whether a kernel makes something of random bits, which it reads in an order of its own."""
+    """Return whether a kernel makes something of random bits, read in an order of its own."""
     return any(graph.producer(value).op == "rng_bit_generator" for value in launch.reads)
 
 
 def _elements(graph: Graph, node: Node) -> int:
-    """How many elements a fused node runs over: of a reduction, those it reads."""
+    """Return how many elements a fused node runs over: of a reduction, those it reads."""
     value = node.operands[0] if node.op == "reduce" else node.results[0]
     return graph.values[value].elements
 
@@ -223,5 +223,5 @@ def _large(reads: Reads, least: int = SMALL_BYTES) -> dict[int, int]:
 
 
 def _least(graph: Graph) -> int:
-    """Bytes of a read that another kernel is joined for: today's XLA joins small ones, too."""
+    """Return the bytes of a read that another kernel is joined for: XLA joins small ones, too."""
     return SMALL_BYTES if graph.lowering == "before" else SCALAR_BYTES

@@ -62,7 +62,7 @@ def fuse(graph: Graph) -> Fusion:
 
 
 def fuse_for_memory(graph: Graph) -> Fusion:
-    """What a step holds where XLA keeps what is dear to compute again (``BufferPlan.kept``).
+    """Return what a step holds where XLA keeps what is dear to compute again (``BufferPlan.kept``).
 
     For memory alone, of a graph that was read as ``before``: rates are those of ``fuse``.
     """
@@ -73,7 +73,7 @@ def fuse_for_memory(graph: Graph) -> Fusion:
 
 
 def _launches(graph: Graph, rule: _Rule) -> list[Launch]:
-    """What the rule keeps, merged."""
+    """Return what the rule keeps, merged."""
     for index in range(len(graph.nodes)):
         rule.visit(index)
     launches = in_order(graph, merge_siblings(graph, rule.launches))
@@ -81,7 +81,7 @@ def _launches(graph: Graph, rule: _Rule) -> list[Launch]:
 
 
 def _count_kernels(graph: Graph) -> list[int]:
-    """How many of the results that must be kept need each node; those behind kept ones count not.
+    """Count how many kept results need each node; those behind kept ones count not.
 
     A gradient that two sums and a product read has three; one that two functions of the same
     kernel read has one.
@@ -101,7 +101,7 @@ def _count_kernels(graph: Graph) -> list[int]:
 
 
 def _softmaxes(graph: Graph) -> Iterator[int]:
-    """Quotients of an exponential and its sum along short rows: the result of one kernel."""
+    """Find quotients of an exponential and its sum along short rows: the result of one kernel."""
     for index, node in enumerate(graph.nodes):
         if node.op != "divide":
             continue
@@ -116,7 +116,7 @@ def _softmaxes(graph: Graph) -> Iterator[int]:
 
 
 def _computed_again(graph: Graph, rule: _Rule, launches: list[Launch]) -> frozenset[int]:
-    """Large results of expensive functions that two launches or more would compute."""
+    """Find large results of expensive functions that two launches or more would compute."""
     hosts: list[set[int]] = [set() for _ in graph.nodes]
     for number, launch in enumerate(launches):
         for root in launch.roots:
@@ -193,7 +193,7 @@ class _Rule:
         return self.saves(index, reads, self.consumers[index])
 
     def saves(self, index: int, reads: Reads, count: int) -> bool:
-        """Whether keeping a result that ``count`` others need moves less than making it again."""
+        """Return whether keeping what ``count`` others need moves less than making it again."""
         node = self.graph.nodes[index]
         size = sum(self.graph.values[value].bytes for value in node.results)
         if node.op in CHEAP or size <= SMALL_BYTES:
@@ -207,7 +207,7 @@ class _Rule:
         return (count > 1 and more) or large > MANY_READS
 
     def _chain_of(self, index: int, node: Node) -> int:
-        """Operations in a row that a reader of this node would have to repeat.
+        """Return operations in a row that a reader of this node would have to repeat.
 
         The ``exp`` of a softmax is no more than one of them: XLA computes it for the sum and again
         for what the sum divides.
@@ -237,7 +237,7 @@ class _Rule:
         return self.reads[producer]
 
     def _limit(self, node: Node, position: int) -> tuple[int, int] | None:
-        """The most that a node reads of one operand; ``None`` for all of it."""
+        """Return the most that a node reads of one operand; ``None`` for all of it."""
         if position or node.op not in (*PARTIAL, "dynamic_update_slice", "scatter"):
             return None
         if node.op in PARTIAL:
@@ -256,7 +256,7 @@ class _Rule:
         return counts
 
     def _forced(self) -> set[int]:
-        """Nodes whose results must be in memory wherever the rule would stand."""
+        """Return nodes whose results must be in memory wherever the rule would stand."""
         graph = self.graph
         values = [graph.strip(value, frozenset({"reshape"})) for value in graph.outputs]
         for index, node in enumerate(graph.nodes):
@@ -281,7 +281,7 @@ class _Rule:
         }
 
     def _saved(self) -> set[int]:
-        """Nodes of the forward pass that the backward pass reads, too."""
+        """Return nodes of the forward pass that the backward pass reads, too."""
         backward = [phase_of(node.location) == "backward" for node in self.graph.nodes]
         return {
             self.graph.values[value].producer

@@ -143,7 +143,7 @@ class BufferReader:
         return tree
 
     def _in_place(self, event: _Event) -> Tree | None:
-        """The operand that an update in place, or a call with aliased results, writes to."""
+        """Return the operand that an update in place, or a call with aliased results, writes to."""
         instruction, operands = event.instruction, event.operands
         if instruction.opcode in ("dynamic-update-slice", "scatter"):
             return operands[0]
@@ -216,7 +216,7 @@ class BufferReader:
     def _overwritten(
         self, event: _Event, step: int, made: int, spans: dict[int, Temporary]
     ) -> int | None:
-        """An operand of the same size that dies here and that the fusion may write over."""
+        """Return an operand of the same size that dies here and that the fusion may write over."""
         fused = self.module.computations.get(event.instruction.calls)
         if event.instruction.opcode != "fusion" or fused is None:
             return None
@@ -232,12 +232,12 @@ class BufferReader:
 
 
 def flat(tree: Tree) -> list[int]:
-    """The buffers of a tree in order."""
+    """Return the buffers of a tree in order."""
     return [tree] if isinstance(tree, int) else [leaf for part in tree for leaf in flat(part)]
 
 
 def _updated_parameter(fused: Computation) -> int | None:
-    """Number of the parameter that the root of a fusion updates in place."""
+    """Return number of the parameter that the root of a fusion updates in place."""
     root = fused.root
     while root.opcode in VIEWS and root.operands:
         root = fused.instructions[root.operands[0]]
@@ -250,7 +250,7 @@ def _updated_parameter(fused: Computation) -> int | None:
 
 
 def _elementwise(fused: Computation, parameter: Instruction) -> bool:
-    """Whether every use of a parameter writes only the element it reads."""
+    """Return whether every use of a parameter writes only the element it reads."""
     reached, elements = [parameter.name], leaves(parameter.type)[0].elements
     for name in reached:
         for user in fused.instructions.values():

@@ -24,7 +24,7 @@ MOVES = frozenset(
 
 
 def fusion_kind(fused: Computation, kind: str) -> KernelKind:
-    """Class of a fusion by what it contains; ``kind`` is XLA's own (``kLoop``, ``kInput``)."""
+    """Class a fusion by what it contains; ``kind`` is XLA's own (``kLoop``, ``kInput``)."""
     ops = {each.opcode for each in fused.instructions.values()}
     if "reduce-window" in ops:
         return "scan" if _is_scan(fused) else "reduce" if "reduce" in ops else "window"
@@ -36,19 +36,19 @@ def fusion_kind(fused: Computation, kind: str) -> KernelKind:
 
 
 def shapes_read(fused: Computation) -> list[Shape]:
-    """What a fusion reads of its operands: only slices where it slices, nothing it overwrites."""
+    """Return what a fusion reads: only slices where it slices, nothing it overwrites."""
     return [shape for each in fused.parameters() for shape in _really_read(fused, each)]
 
 
 def shapes_written(fused: Computation) -> list[Shape]:
-    """What a fusion writes: its results, or only the update of an update in place."""
+    """Return what a fusion writes: its results, or only the update of an update in place."""
     root = fused.root
     names = root.operands if root.opcode == "tuple" else (root.name,)
     return [shape for name in names for shape in _written_by(fused, _origin(fused, name))]
 
 
 def shapes_computed(fused: Computation) -> list[Shape]:
-    """The arrays that a fusion computes, an operation each; of a reduction its operand."""
+    """Return the arrays that a fusion computes, an operation each; of a reduction its operand."""
     found: list[Shape] = []
     for each in fused.instructions.values():
         if each.opcode in MOVES:
@@ -74,7 +74,7 @@ def _really_read(fused: Computation, parameter: Instruction) -> list[Shape]:
 
 
 def _users(fused: Computation, name: str) -> Iterator[tuple[Instruction, str]]:
-    """Instructions that read a value, views passed through, with the operand they read it by."""
+    """Find who reads a value, views passed through, with the operand they read it by."""
     for user in fused.instructions.values():
         if name in user.operands:
             if user.opcode in VIEWS and user.name not in fused.roots:
@@ -84,7 +84,7 @@ def _users(fused: Computation, name: str) -> Iterator[tuple[Instruction, str]]:
 
 
 def _origin(fused: Computation, name: str) -> Instruction:
-    """The instruction behind the views of a result."""
+    """Return the instruction behind the views of a result."""
     instruction = fused.instructions[name]
     while instruction.opcode in VIEWS and instruction.operands:
         instruction = fused.instructions[instruction.operands[0]]
@@ -92,7 +92,7 @@ def _origin(fused: Computation, name: str) -> Instruction:
 
 
 def _written_by(fused: Computation, root: Instruction) -> list[Shape]:
-    """Only the update of an update in place; a scatter reads and writes its updates."""
+    """Return only the update of an update in place; a scatter reads and writes its updates."""
     if root.opcode == "dynamic-update-slice":
         return list(leaves(fused.instructions[root.operands[1]].type))
     if root.opcode == "scatter":
@@ -102,7 +102,7 @@ def _written_by(fused: Computation, root: Instruction) -> list[Shape]:
 
 
 def windows(fused: Computation) -> dict[str, tuple[int, ...]]:
-    """Window and stride of the pooling with the largest overlap inside a fusion."""
+    """Return window and stride of the pooling with the largest overlap inside a fusion."""
     found: list[tuple[float, dict[str, tuple[int, ...]]]] = []
     for each in fused.instructions.values():
         if each.opcode == "reduce-window":
@@ -113,7 +113,7 @@ def windows(fused: Computation) -> dict[str, tuple[int, ...]]:
 
 
 def inner_elements(fused: Computation) -> int:
-    """Elements between two that a fusion's reductions add: 1 along rows, channels over a batch.
+    """Count elements between two that a fusion's reductions add: 1 along rows, else channels.
 
     XLA's GPU compiler has made the logical order of dimensions the one in memory by then.
     """
@@ -127,7 +127,7 @@ def inner_elements(fused: Computation) -> int:
 
 
 def _is_scan(fused: Computation) -> bool:
-    """Whether a window reaches from each element to the start of its row: a cumulative sum."""
+    """Return whether a window reaches from each element to its row's start: a cumulative sum."""
     for each in fused.instructions.values():
         if each.opcode == "reduce-window" and not _sizes(each, "stride"):
             pads = re.search(r"pad=([\d_x]+)", each.group("window"))

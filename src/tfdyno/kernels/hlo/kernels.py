@@ -64,7 +64,7 @@ class KernelReader:
         self.module, self.sizes, self.train = module, sizes, train
 
     def kernels(self) -> tuple[Kernel, ...]:
-        """All launches of a step in order."""
+        """Return all launches of a step in order."""
         return tuple(self._of(self.module.entry, 1))
 
     def _of(self, computation: Computation, repeats: int) -> Iterator[Kernel]:
@@ -76,7 +76,7 @@ class KernelReader:
                 yield _repeated(self._kernel(computation, instruction), repeats)
 
     def _inner(self, instruction: Instruction) -> tuple[Computation | None, int]:
-        """The computation that the host launches in place of an instruction, and how often."""
+        """Return the computation that the host launches for an instruction, and how often."""
         named = self.module.computations
         match instruction.opcode:
             case "while":
@@ -154,7 +154,7 @@ def _dims(kind: KernelKind, fused: Computation | None) -> dict[str, tuple[int, .
 
 
 def branch_names(instruction: Instruction) -> list[str]:
-    """The computations among which a conditional chooses."""
+    """Return the computations among which a conditional chooses."""
     listed = instruction.group("branch_computations")
     if listed:
         return [name.strip().lstrip("%") for name in listed.split(",")]
@@ -163,7 +163,7 @@ def branch_names(instruction: Instruction) -> list[str]:
 
 
 def operand_shapes(computation: Computation, instruction: Instruction) -> list[Shape]:
-    """The arrays that an instruction reads."""
+    """Return the arrays that an instruction reads."""
     found: list[Shape] = []
     for name in instruction.operands:
         if name in computation.instructions:
@@ -172,7 +172,7 @@ def operand_shapes(computation: Computation, instruction: Instruction) -> list[S
 
 
 def location_of(module: HloModule, instruction: Instruction) -> str:
-    """Where in the traced program an instruction comes from: its own scopes, or what it fuses."""
+    """Return where an instruction comes from: its own scopes, or what it fuses."""
     if instruction.location:
         return instruction.location
     inside = module.computations.get(instruction.calls)
@@ -210,7 +210,7 @@ def _work(
 
 
 def _dtype(instruction: Instruction, operands: list[Shape]) -> str:
-    """Of the first operand that is a number with a fraction, else of the result."""
+    """Return the type of the first operand with a fraction, else of the result."""
     floats = [each.dtype for each in operands if each.dtype[0] in "fb" and each.elements > 1]
     if instruction.opcode == "custom-call" and operands:
         return operands[0].dtype

@@ -32,7 +32,7 @@ class LibraryCall:
 def library_call(
     instruction: Instruction, operands: list[Shape], phase: Phase, sizes: Sizes
 ) -> LibraryCall | None:
-    """The work of a custom call to cuDNN or cuBLAS; None for every other instruction."""
+    """Return the work of a custom call to cuDNN or cuBLAS; None for every other instruction."""
     target = instruction.attribute("custom_call_target").strip('"')
     if target.startswith(CONVOLUTION) and len(operands) >= 2:
         return _convolution(instruction, operands, target, phase, sizes)
@@ -43,7 +43,7 @@ def library_call(
 
 
 def dot(instruction: Instruction, operands: list[Shape]) -> LibraryCall:
-    """A matrix product that XLA left inside a fusion of its own."""
+    """Return a matrix product that XLA left inside a fusion of its own."""
     contract = tuple(_numbers(instruction.group(f"{side}_contracting_dims")) for side in _SIDES)
     batch = tuple(_numbers(instruction.group(f"{side}_batch_dims")) for side in _SIDES)
     return matrix_product(operands[0], operands[1], contract, batch)
@@ -55,7 +55,7 @@ def matrix_product(
     contract: tuple[tuple[int, ...], ...],
     batch: tuple[tuple[int, ...], ...],
 ) -> LibraryCall:
-    """FLOPs (two per multiply-add) and ``m n k batch`` of a product of two arrays."""
+    """Return FLOPs (two per multiply-add) and ``m n k batch`` of a product of two arrays."""
     inner = prod(left.dims[i] for i in contract[0])
     outer = prod(left.dims[i] for i in batch[0])
     rows = left.elements // max(1, inner * outer)
@@ -70,7 +70,7 @@ def matrix_product(
 
 
 def scratch_bytes(instruction: Instruction) -> int:
-    """Workspace that a custom call asks for: its result's last array, where that is raw bytes."""
+    """Return a custom call's workspace: its result's last array, where that is raw bytes."""
     results = leaves(instruction.type)
     if instruction.opcode == "custom-call" and len(results) > 1:
         last = results[-1]
@@ -97,7 +97,7 @@ def _product_dims(
 def _convolution(
     instruction: Instruction, operands: list[Shape], target: str, phase: Phase, sizes: Sizes
 ) -> LibraryCall:
-    """What the call itself computes, told as the pass of the forward convolution that it is.
+    """Return what the call itself computes, told as the pass of the forward convolution that it is.
 
     ``2 * batch * spatial(output) * prod(kernel)``; kernels of a grouped convolution are small
     already, and zeros that XLA put between the elements of a gradient are computed with.
@@ -135,12 +135,12 @@ def _convolution(
 def _sums_over_batch(
     kernel: Shape, window: tuple[int, ...], output: tuple[int, ...], sizes: Sizes
 ) -> bool:
-    """Whether a forward call in the backward pass is a weight gradient: a batch is its kernel."""
+    """Return whether a forward call going backward is a weight gradient: a batch is its kernel."""
     return sizes.grows(kernel.elements) if sizes.marker else prod(window) > prod(output)
 
 
 def _dims(shape: Shape, label: dict[str, int], names: str) -> tuple[int, int, tuple[int, ...]]:
-    """The two named dimensions of an array and its spatial ones in order."""
+    """Return the two named dimensions of an array and its spatial ones in order."""
     spatial = sorted(key for key in label if key.isdigit())
     first, second = (shape.dims[label[name]] for name in names)
     return first, second, tuple(shape.dims[label[key]] for key in spatial)

@@ -73,7 +73,7 @@ def plan_of(
 def _resident(
     module: HloModule, sizes: Sizes, totals: MemoryTotals
 ) -> tuple[Scaled, Scaled, Scaled]:
-    """Arguments, results, and results in the place of arguments; at the batch as XLA has them."""
+    """Return arguments, results, and results in arguments' places; at the batch as XLA has them."""
     arguments = [shape for each in module.entry.parameters() for shape in leaves(each.type)]
     results = leaves(module.entry.root.type)
     reused = [shape for number, shape in enumerate(results) if number in module.aliases]
@@ -97,7 +97,7 @@ def _arguments(
 
 
 def _results(module: HloModule, sizes: Sizes) -> Iterable[Buffer]:
-    """Results that have memory of their own: the loss, metrics, predictions."""
+    """Return results that have memory of their own: the loss, metrics, predictions."""
     for number, shape in enumerate(leaves(module.entry.root.type)):
         if number not in module.aliases:
             yield _buffer(sizes, shape, name="output", layer="", part="activations")
@@ -122,7 +122,7 @@ def _temporaries(
 
 
 def _part(each: Temporary, sizes: Sizes, weights: set[int], *, backward: bool) -> str:
-    """What a temporary is for, by its size and where in the step it is made."""
+    """Return what a temporary is for, by its size and where in the step it is made."""
     elements = each.shape.elements
     if each.scratch:
         return "workspace"
@@ -134,7 +134,7 @@ def _part(each: Temporary, sizes: Sizes, weights: set[int], *, backward: bool) -
 
 
 def _parts(held: list[Buffer], peak: Scaled) -> dict[str, Scaled]:
-    """The peak by part; what the compiler needs beyond the buffers counts as workspace."""
+    """Return the peak by part; what the compiler needs beyond the buffers counts as workspace."""
     parts = parts_bytes(held)
     parts["workspace"] += peak + sum(parts.values(), start=Scaled()).times(-1)
     return parts
@@ -159,6 +159,6 @@ def _total(sizes: Sizes, shapes: Iterable[Shape]) -> Scaled:
 
 
 def _exactly(amount: Scaled, total: float, batch_size: int) -> Scaled:
-    """``amount`` with its fixed part corrected so that it gives ``total`` at the batch."""
+    """Correct the fixed part of ``amount`` so that it gives ``total`` at the batch."""
     missing = total - amount.at(batch_size)
     return Scaled(fixed=amount.fixed + missing, per_sample=amount.per_sample)

@@ -61,12 +61,12 @@ class Instruction:
     """Everything after the parentheses."""
 
     def attribute(self, key: str) -> str:
-        """The value of ``key=value`` up to the next comma or space; empty where absent."""
+        """Return the value of ``key=value`` up to the next comma or space; empty where absent."""
         match = re.search(rf"(?<![\w]){key}=%?([^\s,}}]*)", self.attributes)
         return match[1] if match else ""
 
     def group(self, key: str) -> str:
-        """The text inside the braces of ``key={...}``; empty where absent."""
+        """Return the text inside the braces of ``key={...}``; empty where absent."""
         start = self.attributes.find(f"{key}={{")
         if start < 0:
             return ""
@@ -104,7 +104,7 @@ class Computation:
         return self.instructions[self.roots[0]]
 
     def parameters(self) -> list[Instruction]:
-        """By number."""
+        """Return the parameters by number."""
         found = (i for i in self.instructions.values() if i.opcode == "parameter")
         return sorted(found, key=lambda instruction: instruction.number)
 
@@ -141,7 +141,7 @@ def parse(text: str) -> HloModule:
 
 
 def leaves(kind: Type) -> tuple[Shape, ...]:
-    """The arrays of a type, nested tuples flattened."""
+    """Return the arrays of a type, nested tuples flattened."""
     if isinstance(kind, Shape):
         return (kind,)
     return tuple(shape for part in kind for shape in leaves(part))
@@ -149,7 +149,7 @@ def leaves(kind: Type) -> tuple[Shape, ...]:
 
 @lru_cache(maxsize=16384)
 def parse_type(text: str) -> Type:
-    """``f32[2,3]{1,0}`` or ``(f32[2], (s8[4]))`` as a type."""
+    """Read ``f32[2,3]{1,0}`` or ``(f32[2], (s8[4]))`` as a type."""
     if not text.startswith("("):
         match = _SHAPE.match(text)
         if not match:
@@ -190,7 +190,7 @@ def _add(computation: Computation, line: str) -> None:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Position of the bracket that closes the one at ``opening``; quoted text is passed over."""
+    """Find the bracket that closes the one at ``opening``; quoted text is passed over."""
     depth, quoted, position = 0, False, opening
     while position < len(text):
         character = text[position]

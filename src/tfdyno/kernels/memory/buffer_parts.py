@@ -26,7 +26,7 @@ _PART_OF_ROLE = {"weight": "weights", "state": "weights", "optimizer": "optimize
 
 
 def part_of_role(role: str) -> str:
-    """What an argument of the step is for."""
+    """Return what an argument of the step is for."""
     return _PART_OF_ROLE.get(role, "inputs")
 
 
@@ -43,7 +43,7 @@ class TemporaryParts:
         self._weights = {spec.shape for spec in tensors if spec.role == "weight"}
 
     def of(self, node: int, kind: TensorType) -> str:
-        """The part of a result of ``node``, which holds a ``kind``."""
+        """Return the part of a result of ``node``, which holds a ``kind``."""
         if self._is_frozen_weight(node, kind):
             return "weights"
         like_weight = kind.shape in self._weights or self._sizes.marker > 0
@@ -54,7 +54,7 @@ class TemporaryParts:
         return "weights" if cast else "activations"
 
     def _is_frozen_weight(self, node: int, kind: TensorType) -> bool:
-        """Whether it is made of weights that are not trained, and of nothing else.
+        """Return whether it is made of weights that are not trained, and of nothing else.
 
         So is the kernel that int8 layers take back to floating point in the backward pass. Each
         gradient comes from the data.
@@ -65,7 +65,7 @@ class TemporaryParts:
 
 
 def parts_bytes(held: Iterable[Buffer]) -> dict[str, Scaled]:
-    """Bytes of every part."""
+    """Return bytes of every part."""
     parts = {part: Scaled() for part in PARTS}
     for each in held:
         parts[each.part] += each.bytes
@@ -73,5 +73,5 @@ def parts_bytes(held: Iterable[Buffer]) -> dict[str, Scaled]:
 
 
 def largest(held: Sequence[Buffer], batch_size: int) -> tuple[Buffer, ...]:
-    """The buffers that a plan names, largest first."""
+    """Return the buffers that a plan names, largest first."""
     return tuple(sorted(held, key=lambda each: -each.bytes.at(batch_size))[:LARGEST])

@@ -37,7 +37,7 @@ class Stay:
 
 
 def run(operations: Operations, donated: frozenset[int]) -> tuple[list[Operation], list[Stay]]:
-    """The schedule and everything held in its course, arguments included.
+    """Return the schedule and everything held in its course, arguments included.
 
     ``donated`` are the arguments that the step gives new values.
 
@@ -91,7 +91,7 @@ class _Memory:
         self.of[buffer] = over
 
     def _may_go(self, buffer: int, result: int) -> bool:
-        """Whether a kernel that reads ``buffer`` may write ``result`` over it."""
+        """Return whether a kernel that reads ``buffer`` may write ``result`` over it."""
         stay = self.of.get(buffer)
         if stay is None or buffer in self.kept or self.left[buffer] > 1:
             return False
@@ -100,7 +100,7 @@ class _Memory:
 
 
 def _first_gradients(operations: Operations, donated: frozenset[int]) -> set[int]:
-    """Numbers of the library calls that hand the gradient on: they read a weight.
+    """Return numbers of the library calls that hand the gradient on: they read a weight.
 
     They come before those that make the weight's own gradient, as TensorFlow's gradient functions
     name them in that order.
@@ -117,7 +117,7 @@ def _first_gradients(operations: Operations, donated: frozenset[int]) -> set[int
 
 
 def _schedule(operations: Operations, early: set[int]) -> list[Operation]:
-    """The order of the kernels, with the waits of ``after`` where they do not tie a knot."""
+    """Order the kernels, with the waits of ``after`` where they do not tie a knot."""
     items = operations.items
     order = _order([{*each.reads, *each.after} for each in items], items, early)
     if len(order) < len(items):
@@ -128,7 +128,7 @@ def _schedule(operations: Operations, early: set[int]) -> list[Operation]:
 
 
 def _order(needs: list[set[int]], items: list[Operation], early: set[int]) -> list[Operation]:
-    """The kernels that get what they need, those first that got it first."""
+    """Return the kernels that get what they need, those first that got it first."""
     maker = {buffer: number for number, each in enumerate(items) for buffer in each.writes}
     waits = [{maker[b] for b in need if b in maker} - {n} for n, need in enumerate(needs)]
     followers: defaultdict[int, list[int]] = defaultdict(list)
@@ -149,7 +149,7 @@ def _order(needs: list[set[int]], items: list[Operation], early: set[int]) -> li
 
 
 def _replaced(operations: Operations, donated: frozenset[int]) -> dict[int, int]:
-    """New value -> the argument whose place it takes, by type and order."""
+    """Map each new value to the argument whose place it takes, by type and order."""
     graph = operations.graph
     free: defaultdict[TensorType, deque[int]] = defaultdict(deque)
     for value in graph.arguments:
@@ -169,7 +169,7 @@ def _replaced(operations: Operations, donated: frozenset[int]) -> dict[int, int]
 def _first_value(
     operations: Operations, makers: dict[int, Operation], buffer: int, old: int
 ) -> int:
-    """The first new value of a variable: AdamW assigns the decayed weight before the update."""
+    """Return a variable's first new value: AdamW assigns the decayed weight before the update."""
     value = buffer
     while value in makers and makers[value].kind in STEPS and old not in makers[value].reads:
         value = next(iter(makers[value].over), old)

@@ -68,7 +68,7 @@ class GraphMemory:
         self.makers = {b: each.node for each in self.operations.items for b in each.writes}
 
     def plan(self) -> BufferPlan:
-        """Arguments, outputs and temporaries of the step, with the peak and what is alive at it.
+        """Plan arguments, outputs and temporaries, with the peak and what is alive at it.
 
         New values of variables count as temporaries: they have memory of their own until they
         replace the old ones.
@@ -99,7 +99,7 @@ class GraphMemory:
         )
 
     def lives(self) -> list[Life]:
-        """Every buffer with the kernels of the schedule that need it."""
+        """Return every buffer with the kernels of the schedule that need it."""
         return [
             Life(start=stay.start, end=stay.end, buffer=self._buffer(stay)) for stay in self.stays
         ]
@@ -107,7 +107,7 @@ class GraphMemory:
     def allocations(
         self, *, batch_size: int = 0, limit_bytes: int | None = None, growth: bool = False
     ) -> Replay:
-        """What TensorFlow's allocator makes of the step (see ``bfc``); 0: at the traced batch."""
+        """Return what TensorFlow's allocator makes of it (see ``bfc``); 0: the traced batch."""
         requests = self._requests(batch_size or self.sizes.batch_size)
         return replay(requests, limit_bytes=limit_bytes, growth=growth)
 

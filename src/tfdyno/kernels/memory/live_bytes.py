@@ -38,7 +38,7 @@ class Span(Protocol):
 
 
 def live_bytes(spans: Iterable[Span], steps: int) -> list[Scaled]:
-    """Bytes of all spans during each of ``steps`` steps."""
+    """Return bytes of all spans during each of ``steps`` steps."""
     fixed, growing = [0.0] * (steps + 1), [0.0] * (steps + 1)
     for span in spans:
         fixed[span.start] += span.size.fixed
@@ -50,7 +50,7 @@ def live_bytes(spans: Iterable[Span], steps: int) -> list[Scaled]:
 
 
 def envelope(live: Iterable[Scaled]) -> list[Scaled]:
-    """The moments that are the peak at some batch: the upper hull of the lines over the batch."""
+    """Keep the moments that are the peak at some batch: the upper hull of lines over the batch."""
     hull: list[Scaled] = []
     for line in sorted(live, key=lambda item: (item.per_sample, item.fixed)):
         while hull and (hull[-1].fixed <= line.fixed or _hidden(hull, line)):
@@ -62,7 +62,7 @@ def envelope(live: Iterable[Scaled]) -> list[Scaled]:
 def curve(
     live: Sequence[Scaled], resident: Scaled, batch_size: int
 ) -> tuple[tuple[float, Scaled], ...]:
-    """The highest live bytes of each of at most ``CURVE_POINTS`` stretches of the step."""
+    """Return the highest live bytes of each of at most ``CURVE_POINTS`` stretches of the step."""
     total = [line + resident for line in live]
     width = max(1, -(-len(total) // CURVE_POINTS))
     last = max(1, len(total) - 1)
@@ -73,7 +73,7 @@ def curve(
 
 
 def _hidden(hull: list[Scaled], line: Scaled) -> bool:
-    """Whether the last line of the hull is nowhere above its neighbours."""
+    """Return whether the last line of the hull is nowhere above its neighbours."""
     if len(hull) < 2:
         return False
     before, middle = hull[-2], hull[-1]

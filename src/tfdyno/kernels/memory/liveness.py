@@ -47,7 +47,7 @@ class _Span:
 def buffer_plan(
     graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
 ) -> BufferPlan:
-    """Arguments, outputs and temporaries of a step, with the peak and what is alive at it."""
+    """Plan arguments, outputs and temporaries of a step, the peak and what is alive at it."""
     aliased, fresh = _outputs(graph, tensors, mode)
     spans = _spans(graph, fusion, sizes, aliased | fresh)
     live = live_bytes(spans, len(fusion.launches))
@@ -83,7 +83,7 @@ def buffer_plan(
 def lives(
     graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
 ) -> list[Life]:
-    """Every buffer of ``buffer_plan`` with the launches that need it; some stay all through."""
+    """Return each buffer of ``buffer_plan`` with the launches that need it; some stay all along."""
     aliased, fresh = _outputs(graph, tensors, mode)
     spans = _spans(graph, fusion, sizes, aliased | fresh)
     last = max(0, len(fusion.launches) - 1)
@@ -96,7 +96,7 @@ def lives(
 
 
 def _outputs(graph: Graph, tensors: tuple[TensorSpec, ...], mode: str) -> tuple[set[int], set[int]]:
-    """Result values that take the place of a donated argument, and those that need their own."""
+    """Find results that take a donated argument's place, and those that need their own."""
     donated: Counter[TensorType] = Counter()
     for value, spec in zip(graph.arguments, tensors, strict=False):
         if mode == "train" and spec.role in DONATED:
@@ -113,7 +113,7 @@ def _outputs(graph: Graph, tensors: tuple[TensorSpec, ...], mode: str) -> tuple[
 
 
 def _spans(graph: Graph, fusion: Fusion, sizes: Sizes, outputs: set[int]) -> list[_Span]:
-    """The temporaries with their lives."""
+    """Return the temporaries with their lives."""
     resident = {graph.strip(value, frozenset({"reshape"})) for value in outputs}
     resident |= set(graph.arguments)
     shared = _shared(graph, fusion)
@@ -141,7 +141,7 @@ def _spans(graph: Graph, fusion: Fusion, sizes: Sizes, outputs: set[int]) -> lis
 
 
 def _pooled(graph: Graph, launches: list[Launch], spans: dict[int, _Span]) -> list[_Span]:
-    """What max pooling's gradient holds from the forward pass on, beside its indices.
+    """Return what max pooling's gradient holds from the forward pass on, beside its indices.
 
     XLA fills the array that gradients are added to in the kernel that makes what is pooled, and
     keeps this too; both are as large as the result. So it is in compiled programs of 32 bits, which
@@ -161,7 +161,7 @@ def _pooled(graph: Graph, launches: list[Launch], spans: dict[int, _Span]) -> li
 
 
 def _shared(graph: Graph, fusion: Fusion) -> dict[int, int]:
-    """Value -> value whose buffer it lies in: updates in place, states and results of loops."""
+    """Map a value to the one whose buffer it lies in: updates in place, states, loops' results."""
     shared: dict[int, int] = {}
     for index, node in enumerate(graph.nodes):
         if not fusion.varying[index] or not node.operands:

@@ -51,7 +51,7 @@ class _Loop:
 def recurrent_kernels(
     graph: Graph, sizes: Sizes, layers: frozenset[str], mode: str
 ) -> tuple[list[Numbered], set[int]]:
-    """Kernels, each with the node where it stands, and the nodes that they replace."""
+    """Return kernels, each with the node where it stands, and the nodes that they replace."""
     if not layers:
         return [], set()
     inside: dict[tuple[str, bool], list[int]] = defaultdict(list)
@@ -73,12 +73,12 @@ def recurrent_kernels(
 
 
 def _is_one(part: str, layers: frozenset[str]) -> bool:
-    """Whether a scope is a layer's; TensorFlow numbers the scopes of a second trace."""
+    """Return whether a scope is a layer's; TensorFlow numbers the scopes of a second trace."""
     return part in layers or _NUMBER.sub("", part) in layers
 
 
 def _named(layer: str, layers: frozenset[str]) -> str:
-    """The path of a layer up to the name that is looked for.
+    """Return the path of a layer up to the name that is looked for.
 
     TensorFlow's gradient of a loop has the whole path of the loop again behind its own.
     """
@@ -97,7 +97,7 @@ def _is_backward(location: str, mode: str) -> bool:
 
 
 def _loop(graph: Graph, layer: str, nodes: list[int]) -> _Loop | None:
-    """Sizes of the forward pass: from its two products, by the state and by the inputs.
+    """Return sizes of the forward pass: from its two products, by the state and by the inputs.
 
     That by the inputs may stand in the loop, or in front of it for all time steps at once.
     """
@@ -155,7 +155,7 @@ def _width(loop: _Loop) -> int:
 def _product(
     loop: _Loop, sizes: Sizes, phase: Phase, direction: Direction, *, rows: int, k: int
 ) -> Kernel:
-    """All time steps by the weights of the inputs."""
+    """Return all time steps by the weights of the inputs."""
     wide, many = loop.gates * loop.hidden, rows * loop.batch
     n, inner = (wide, k) if phase == "forward" else (k, wide)
     width = _width(loop)
@@ -176,7 +176,7 @@ def _product(
 
 
 def _weights(loop: _Loop, sizes: Sizes, rows: int, wide: int) -> Kernel:
-    """The gradient of weights, summed over all time steps at once."""
+    """Return the gradient of weights, summed over all time steps at once."""
     many, width = loop.steps * loop.batch, _width(loop)
     return Kernel(
         kind="gemm",
@@ -194,7 +194,7 @@ def _weights(loop: _Loop, sizes: Sizes, rows: int, wide: int) -> Kernel:
 
 
 def _steps(loop: _Loop, sizes: Sizes, phase: Phase) -> Kernel:
-    """What waits for the time step before: weights are read again from the cache each time."""
+    """Return what waits for the time step before: weights are read from the cache each time."""
     wide, width = loop.gates * loop.hidden, _width(loop)
     count = loop.steps * LAUNCHES[phase]
     moved = loop.steps * (wide + 2 * loop.hidden) * width

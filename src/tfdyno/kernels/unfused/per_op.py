@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def per_op(graph: Graph) -> Graph:
-    """The same graph with every operation of the framework in a region of its own.
+    """Return the same graph with every operation of the framework in a region of its own.
 
     Fusions never cross regions (see ``Node.scope``), so the fusion rule then keeps in memory what
     one operation hands to another.

@@ -56,7 +56,7 @@ def primitive_kernels(
     mode: str,
     cudnn_layers: frozenset[str] = frozenset(),
 ) -> tuple[Kernel, ...]:
-    """The kernels of a traced step, in program order.
+    """Return the kernels of a traced step, in program order.
 
     Args:
         graph: The step.
@@ -96,7 +96,7 @@ class _Maker:
         """Whether the layout optimizer orders images as NCHW: sums over them then jump."""
 
     def of(self, each: Operation) -> Kernel:
-        """The record of one operation, loops around it multiplied in."""
+        """Return the record of one operation, loops around it multiplied in."""
         node = self.graph.nodes[each.node]
         reads = {b: (held.bytes, held.elements) for b in each.reads if (held := self.type_of(b))}
         launch = Launch([each.node], reads, 0, each.node, members=[each.node])
@@ -132,7 +132,7 @@ class _Maker:
         )
 
     def kind_of_group(self, node: Node) -> KernelKind:
-        """Random numbers, a softmax or an activation function: by the place they stand in."""
+        """Tell random numbers, a softmax or an activation function by the place they stand in."""
         if node.op == "divide":
             return "reduce"
         random = ("_uniform", "_normal", "_randint", "_gumbel", "truncated")
@@ -149,7 +149,7 @@ class _Maker:
         return self.sizes.scaled(kind.bytes, kind.elements) if kind else Scaled()
 
     def read(self, each: Operation, node: Node) -> Scaled:
-        """All of what is read, but no more of a table than is taken from it."""
+        """Return all of what is read, but no more of a table than is taken from it."""
         sizes = [self.size(buffer) for buffer in dict.fromkeys(each.reads)]
         if each.kind in PARTIAL and each.writes and sizes:
             sizes[0] = self.size(each.writes[0])
@@ -158,7 +158,7 @@ class _Maker:
         return sum(sizes, start=Scaled())
 
     def written(self, each: Operation, node: Node) -> Scaled:
-        """The results; in place only what is updated."""
+        """Return the results; in place only what is updated."""
         in_place = IN_PLACE.get(each.kind)
         if in_place is None or each.kind == "select_and_scatter":
             return sum((self.size(buffer) for buffer in each.writes), start=Scaled())
@@ -166,7 +166,7 @@ class _Maker:
         return self.sizes.scaled(held.bytes, held.elements).times(in_place[1])
 
     def elements(self, each: Operation, node: Node) -> tuple[Dims, Names]:
-        """``elements`` of the result, and how many of them a thread takes (``per_thread``)."""
+        """Return ``elements`` of the result, and how many a thread takes (``per_thread``)."""
         kinds = [kind for buffer in each.writes if (kind := self.type_of(buffer))]
         count = max((kind.elements for kind in kinds), default=1)
         reads = [kind.elements for b in each.reads if (kind := self.type_of(b))]
@@ -176,7 +176,7 @@ class _Maker:
         return dims, ("elements",) if self.sizes.grows(count) else ()
 
     def summed(self, each: Operation, node: Node) -> tuple[Dims, Names]:
-        """``outer``, ``summed`` and ``inner``: the axes before, in and behind those added up.
+        """Return ``outer``, ``summed`` and ``inner``: axes before, in and behind those added up.
 
         ``scattered``: what is added up lies in pieces, between which other results' lie.
         """

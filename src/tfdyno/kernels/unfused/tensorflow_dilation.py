@@ -69,7 +69,7 @@ def _forward(
 
 
 def _rearranged(graph: Graph, node: Node, side: str) -> TensorType:
-    """The input or the output of a dilated convolution, its phases moved into the batch."""
+    """Return the input or the output of a dilated convolution, its phases moved into the batch."""
     attributes = node.attributes
     kernel = graph.values[node.operands[1]].type.shape
     value = node.operands[0] if side == "input" else node.results[0]

@@ -63,33 +63,33 @@ class Operations:
     graph: Graph
     items: list[Operation]
     backward: list[bool]
-    """By node: whether it is part of the backward pass."""
+    """Whether a node is part of the backward pass."""
     outputs: list[int]
     """The buffers of the results, in their order."""
     types: dict[int, TensorType | None] = field(default_factory=dict)
     """What a buffer holds where that is not its value; None: it takes no memory."""
 
     def type_of(self, buffer: int) -> TensorType | None:
-        """What a buffer holds; None: it takes no memory."""
+        """Return what a buffer holds; None: it takes no memory."""
         return self.types[buffer] if buffer in self.types else self.graph.values[buffer].type
 
     def bytes(self, buffer: int) -> int:
-        """Size of a buffer at the traced batch."""
+        """Return size of a buffer at the traced batch."""
         kind = self.type_of(buffer)
         return 0 if kind is None else kind.bytes
 
     def new(self, kind: TensorType | None) -> int:
-        """A buffer that no value of the graph has."""
+        """Return a buffer that no value of the graph has."""
         buffer = len(self.graph.values) + len(self.types)
         self.types[buffer] = kind
         return buffer
 
     def producers(self) -> dict[int, Operation]:
-        """Buffer -> the kernel that writes it."""
+        """Map each buffer to the kernel that writes it."""
         return {buffer: each for each in self.items for buffer in each.writes}
 
     def readers(self) -> defaultdict[int, list[Operation]]:
-        """Buffer -> the kernels that read it."""
+        """Map each buffer to the kernels that read it."""
         found: defaultdict[int, list[Operation]] = defaultdict(list)
         for each in self.items:
             for buffer in dict.fromkeys(each.reads):
@@ -98,7 +98,7 @@ class Operations:
 
 
 def operations_of(graph: Graph) -> Operations:
-    """The kernels of a graph, before TensorFlow's own ways with gradients."""
+    """Return the kernels of a graph, before TensorFlow's own ways with gradients."""
     live, varying = live_nodes(graph), varying_nodes(graph)
     needed = [a and b for a, b in zip(live, varying, strict=True)]
     pooled = _pooling(graph)
@@ -133,7 +133,7 @@ def _look_up_before_casting(found: Operations) -> None:
 
 
 def buffer_of(graph: Graph, value: int) -> tuple[int, bool]:
-    """The value whose memory a value lies in, and whether element for element."""
+    """Return the value whose memory a value lies in, and whether element for element."""
     same = True
     while True:
         node = graph.producer(value)
@@ -155,7 +155,7 @@ def _is_free(graph: Graph, node: Node) -> bool:
 
 
 def _pooling(graph: Graph) -> dict[int, int]:
-    """Nodes that only serve the gradient of a pooling -> the value that was pooled."""
+    """Return nodes that only serve the gradient of a pooling -> the value that was pooled."""
     found: dict[int, int] = {}
     for node in graph.nodes:
         if node.op == "select_and_scatter":
@@ -206,7 +206,7 @@ def merge(found: Operations, key: Callable[[Operation], str | None]) -> None:
 def _groups(
     items: list[Operation], key: Callable[[Operation], str | None]
 ) -> list[list[Operation]]:
-    """Kernels with the same key, apart where no data goes from one to the other."""
+    """Return kernels with the same key, apart where no data goes from one to the other."""
     of: dict[int, list[Operation]] = {}
     made: dict[tuple[str, int], Operation] = {}
     for each in items:
@@ -233,26 +233,26 @@ class _Neighbours:
         self.outputs, self.end = set(found.outputs), len(found.graph.nodes)
 
     def border(self, members: list[Operation]) -> tuple[list[int], list[int]]:
-        """What kernels read from others, and what of theirs others read."""
+        """Return what kernels read from others, and what of theirs others read."""
         own = {id(each) for each in members}
         made = {buffer for each in members for buffer in each.writes}
         reads = dict.fromkeys(b for each in members for b in each.reads if b not in made)
         return list(reads), [b for each in members for b in each.writes if self._leaves(b, own)]
 
     def may_merge(self, reads: list[int], writes: list[int]) -> bool:
-        """Whether all that a merged kernel reads is made before anything that it writes."""
+        """Return whether all that a merged kernel reads is made before anything that it writes."""
         made = [self.makers[buffer].node for buffer in reads if buffer in self.makers]
         first = min((self.makers[buffer].node for buffer in writes), default=self.end)
         return max(made, default=-1) < first
 
     def _leaves(self, buffer: int, own: set[int]) -> bool:
-        """Whether others than ``own`` need a buffer."""
+        """Return whether others than ``own`` need a buffer."""
         readers = self.readers.get(buffer, ())
         return buffer in self.outputs or any(id(each) not in own for each in readers)
 
 
 def _merge_losses(found: Operations) -> None:
-    """Cross-entropy from logits: one kernel that makes the gradient too, over the logits."""
+    """Merge cross-entropy from logits: one kernel that makes the gradient too, over the logits."""
     graph = found.graph
 
     def name(each: Operation) -> str | None:
@@ -287,7 +287,7 @@ def _merge_loss(found: Operations, forward: list[Operation], backward: list[Oper
 
 
 def without_phase(location: str) -> str:
-    """A location that forward and backward pass of a layer share."""
+    """Return a location that forward and backward pass of a layer share."""
     return re.sub(r"transpose\(|jvp\(|\)", "", location)
 
 

@@ -103,7 +103,7 @@ class _Rule:
                 )
 
     def _late(self) -> set[int]:
-        """Nodes whose results only the backward pass reads, and what it begins with."""
+        """Return nodes whose results only the backward pass reads, and what it begins with."""
         late: set[int] = set()
         outputs = set(self.all.outputs)
         for each in reversed(self.all.items):
@@ -120,7 +120,7 @@ class _Rule:
         return late
 
     def _softmax(self) -> dict[int, int]:
-        """Exponentials -> the softmax made of them, which is all that its gradient reads."""
+        """Map exponentials to the softmax made of them, which is all that its gradient reads."""
         found = {}
         for each in self.all.items:
             if each.kind != "divide" or self._serves_backward(each) or len(each.reads) != 2:
@@ -135,14 +135,14 @@ class _Rule:
         return self.all.backward[each.node] or each.node in self.late
 
     def _activation(self, each: Operation) -> tuple[str, str] | None:
-        """The activation function that a kernel of the forward pass is part of, and its name."""
+        """Find the activation function that a forward kernel is part of, and its name."""
         if self.all.backward[each.node] or each.kind not in ELEMENTWISE | {"convert"}:
             return None
         match = _ACTIVATION.match(self.nodes[each.node].location)
         return (match[1], match[2]) if match else None
 
     def _kept(self, buffer: int) -> int:
-        """The buffer to read instead: itself where TensorFlow keeps it, else a computed copy."""
+        """Return the buffer to read: itself where TensorFlow keeps it, else a computed copy."""
         buffer = self.softmax.get(buffer, buffer)
         made = self.producers.get(buffer)
         if made is None or made.node in self.late or self.all.backward[made.node]:
@@ -163,14 +163,14 @@ class _Rule:
         return self.copies[buffer]
 
     def _inside(self, buffer: int, group: tuple[str, str]) -> int:
-        """What a copied part of an activation function reads."""
+        """Return what a copied part of an activation function reads."""
         made = self.producers.get(buffer)
         if made is not None and self.groups[made.node] == group:
             return self._kept(buffer)
         return self._output_for(buffer, group) if group[1] in FROM_OUTPUT else buffer
 
     def _mask_of(self, buffer: int) -> int:
-        """What the mask of a rectifier reads: its output, which the next layer keeps anyway."""
+        """Return what a rectifier's mask reads: its output, which the next layer keeps anyway."""
         for reader in self.readers[buffer]:
             group = self.groups[reader.node]
             if group and group[1] in FROM_OUTPUT and reader.node not in self.late:
@@ -178,7 +178,7 @@ class _Rule:
         return self._kept(buffer)
 
     def _output_for(self, buffer: int, group: tuple[str, str]) -> int:
-        """The result of an activation function that reads ``buffer``."""
+        """Return the result of an activation function that reads ``buffer``."""
         queue, seen = [buffer], {buffer}
         while queue:
             source = queue.pop(0)
@@ -194,14 +194,14 @@ class _Rule:
         return buffer
 
     def _leaves(self, buffer: int, group: tuple[str, str]) -> bool:
-        """Whether the forward pass outside an activation function reads a buffer of it."""
+        """Return whether the forward pass outside an activation function reads a buffer of it."""
         return any(
             self.groups[reader.node] != group and not self._serves_backward(reader)
             for reader in self.readers[buffer]
         )
 
     def _is_centered(self, made: Operation) -> bool:
-        """Whether it is the difference inside a variance: SquaredDifference keeps none."""
+        """Return whether it is the difference inside a variance: SquaredDifference keeps none."""
         if made.kind != "subtract" or not made.writes:
             return False
         readers = [r for r in self.readers[made.writes[0]] if not self._serves_backward(r)]
@@ -214,7 +214,7 @@ class _Rule:
     def _first_reader(
         self, each: Operation, names: set[int], first: dict[int, Operation | None]
     ) -> Operation | None:
-        """The first kernel of the backward pass proper that a kernel leads to."""
+        """Return the first kernel of the backward pass proper that a kernel leads to."""
         found: Operation | None = None
         for reader in (reader for buffer in each.writes for reader in self.readers[buffer]):
             candidate = reader if self.all.backward[reader.node] else None

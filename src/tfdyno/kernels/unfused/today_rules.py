@@ -69,7 +69,7 @@ class _Rules:
         self.found.outputs = [final(buffer) for buffer in self.found.outputs]
 
     def drop_sums_of_one(self) -> None:
-        """A sum over axes of length one only reshapes."""
+        """Drop a sum over axes of length one: it only reshapes."""
         gone = {
             each.writes[0]: each.reads[0]
             for each in self.found.items
@@ -145,7 +145,7 @@ class _Rules:
         self.replace_reads(instead)
 
     def join(self) -> None:
-        """One kernel of a squared difference, of a rectifier's gradient and of a softmax."""
+        """Join one kernel of a squared difference, of a rectifier's gradient and of a softmax."""
         self._pairs(("subtract", "square"), backward=False)
         self._pairs(("compare", "select"), backward=True)
 
@@ -153,7 +153,7 @@ class _Rules:
         merge(self.found, lambda each: members.get(id(each)))
 
     def _softmaxes(self) -> dict[int, str]:
-        """Kernels of the forward pass that are parts of a softmax -> a name of that softmax."""
+        """Map kernels of the forward pass that are parts of a softmax to a name of that softmax."""
         makers = self.found.producers()
         found: dict[int, str] = {}
 
@@ -198,7 +198,7 @@ class _Rules:
         self.found.items = [each for each in self.found.items if id(each) not in gone]
 
     def add_at_once(self) -> None:
-        """Gradients that meet are added in one kernel, however many there are."""
+        """Add gradients that meet in one kernel, however many there are."""
         readers, makers = self.found.readers(), self.found.producers()
         gone: set[int] = set()
         for each in self.found.items:
@@ -269,7 +269,7 @@ class _Rules:
         return made
 
     def _source(self, each: Operation, value: int) -> int | None:
-        """Which of a kernel's reads an operand lies in."""
+        """Return which of a kernel's reads an operand lies in."""
         elements = {self.elements(b): b for b in each.reads}
         buffer = buffer_of(self.graph, value)[0]
         if buffer in each.reads:
@@ -277,7 +277,7 @@ class _Rules:
         return elements.get(self.graph.values[buffer].elements)
 
     def transposes(self, replaced: Collection[int]) -> None:
-        """Kernels that only move elements, for products over heads and float32 images."""
+        """Add kernels that only move elements, for products over heads and float32 images."""
         live, varying = live_nodes(self.graph), varying_nodes(self.graph)
         moved = [
             Operation(
@@ -302,7 +302,7 @@ class _Rules:
         self.found.items = sorted([*self.found.items, *moved], key=lambda each: each.node)
 
     def _moves(self, node: Node) -> bool:
-        """Whether it moves activations; products take transposed matrices as they are."""
+        """Return whether it moves activations; products take transposed matrices as they are."""
         shape = self.graph.values[node.results[0]].type.shape
         return len(shape) > 2 and self._of_batch(shape)
 
@@ -311,7 +311,7 @@ class _Rules:
         return any(size % unit == 0 for size in shape)
 
     def _for_product(self, each: Operation, seen: set[int]) -> list[Operation]:
-        """Batches of a product must be its first axes."""
+        """Put a product's batches on its first axes."""
         node = self.node(each)
         moved = []
         for value, batch in zip(node.operands, node.attributes["batch"], strict=True):
@@ -322,7 +322,7 @@ class _Rules:
         return moved
 
     def _for_image(self, each: Operation) -> list[Operation]:
-        """Float32 images change to NCHW before each convolution, and back behind it."""
+        """Change float32 images to NCHW before each convolution, and back behind it."""
         node = self.node(each)
         types = [self.graph.values[value].type for value in (*node.operands[:2], node.results[0])]
         if types[0].dtype != FLOAT or len(node.attributes["stride"]) != IMAGE:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def break_even_h(gpu: Gpu, *, rent_usd_per_h: float, electricity_usd_per_kwh: float) -> float:
-    """Hours of use after which a bought card has cost less than a rented one.
+    """Return hours of use after which a bought card has cost less than a rented one.
 
         t = price / (rent - power * electricity)
 
@@ -36,7 +36,7 @@ def break_even_h(gpu: Gpu, *, rent_usd_per_h: float, electricity_usd_per_kwh: fl
 
 
 def paid_off_after_h(break_even_h: float, run_h: float, *, run_every_h: float) -> float:
-    """Hours on the clock until so many hours of use are over.
+    """Return hours on the clock until so many hours of use are over.
 
         t = break-even / run * max(run, run every)
 

@@ -30,7 +30,7 @@ LEVEL_RATIO = 1.03
 def verdict_of(
     run: Run, estimate: Estimate, *, hours: Interval, cost_usd: Interval | None, runs: bool
 ) -> Verdict:
-    """The first thing that stands in the way, judged by the best estimates.
+    """Return the first thing that stands in the way, judged by the best estimates.
 
     Args:
         run: Holds the deadline and the budget; 0 means none.
@@ -61,12 +61,12 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 
 def eligible(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Those a pick may name: feasible, and not at the brink of their memory."""
+    """Return those a pick may name: feasible, and not at the brink of their memory."""
     return tuple(c for c in candidates if c.verdict == "feasible" and c.estimate.fits != "may not")
 
 
 def picks_of(candidates: Sequence[Candidate]) -> dict[Title, Candidate]:
-    """The cheapest, the fastest and the balanced choice; empty when nothing is feasible.
+    """Return the cheapest, the fastest and the balanced choice; empty when nothing is feasible.
 
     Balanced is the one with the smallest ``cost / cheapest cost + hours / cheapest's hours``: a
     percent more money has to buy at least a percent less time, both counted from the cheapest.
@@ -86,17 +86,17 @@ def picks_of(candidates: Sequence[Candidate]) -> dict[Title, Candidate]:
 
 
 def cost_of(candidate: Candidate) -> float:
-    """Best estimate of the cost in US$; infinite where no price is known."""
+    """Return the best estimate of the cost in US$; infinite where no price is known."""
     return candidate.cost_usd.best if candidate.cost_usd else float("inf")
 
 
 def cheapest_of(candidates: Iterable[Candidate]) -> Candidate | None:
-    """The cheapest of them, then the quickest; None where there is none."""
+    """Return the cheapest of them, then the quickest; None where there is none."""
     return min(candidates, key=lambda c: (cost_of(c), c.hours.best, c.slug), default=None)
 
 
 def _too_large(estimate: Estimate) -> bool:
-    """Whether the best figure is above the limit, though the range reaches below it."""
+    """Return whether the best figure is above the limit, though the range reaches below it."""
     return estimate.device_memory_bytes.best > estimate.usable_memory_bytes
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def steps_of(run: Run, estimate: Estimate) -> int:
-    """Optimizer steps of the run on this many replicas.
+    """Count the run's optimizer steps on this many replicas.
 
     Where the run has so many samples, the steps that see each once; a last, smaller batch is a step
     too. Where it has so many steps, all of them, however much data they see.
@@ -28,7 +28,7 @@ def steps_of(run: Run, estimate: Estimate) -> int:
 
 
 def run_hours(run: Run, estimate: Estimate, *, spot_overhead_ratio: float) -> Interval:
-    """Wall-clock hours of the run, the compilation in the first step counted once.
+    """Return wall-clock hours of the run, the compilation in the first step counted once.
 
         t = (steps * step + compile + validation) * (1 + overhead) / 3600
 
@@ -45,7 +45,7 @@ def run_hours(run: Run, estimate: Estimate, *, spot_overhead_ratio: float) -> In
 def validation_hours(
     run: Run, estimate: Estimate, *, spot_overhead_ratio: float
 ) -> Interval | None:
-    """The part of ``run_hours`` that validates; None where no pass is counted.
+    """Return the part of ``run_hours`` that validates; None where no pass is counted.
 
         t = (batches * forward + compile of the forward pass) * (1 + overhead) / 3600
 
@@ -58,7 +58,7 @@ def validation_hours(
 
 
 def run_energy_kwh(run: Run, estimate: Estimate) -> Interval:
-    """Energy that the GPUs draw in the run, without the host, in kWh."""
+    """Return the energy that the GPUs draw in the run, without the host, in kWh."""
     steps = steps_of(run, estimate) + _validation_steps(run, estimate)
     return estimate.energy_j_per_step.times(steps / JOULES_PER_KWH)
 
@@ -72,7 +72,7 @@ def _validation_s(run: Run, estimate: Estimate) -> Interval:
 
 
 def _validation_steps(run: Run, estimate: Estimate) -> float:
-    """Steps of training that take as long as all passes: nothing is exchanged in a pass."""
+    """Return steps of training that take as long as all passes: nothing is exchanged in a pass."""
     batches = math.ceil(run.validation_samples / estimate.global_batch_size)
     alone_ratio = 1.0 - estimate.exposed_s / estimate.step_s.best
     return run.validation_passes * batches * estimate.forward_ratio * alone_ratio
@@ -85,7 +85,7 @@ def _sum(one: Interval, other: Interval) -> Interval:
 def run_cost_usd(
     offer: Offer, hours: Interval, energy_kwh: Interval, *, assumed: Assumed
 ) -> Interval:
-    """Money for the run: hours at the offer's price, or electricity where the card is owned."""
+    """Return the run's money: hours at the offer's price, or electricity of an owned card."""
     if offer.provider == OWNED:
         return energy_kwh.times(assumed.electricity_usd_per_kwh)
     return hours.times(offer.usd_per_h)

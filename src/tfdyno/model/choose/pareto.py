@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
-    """Indices of the points that no other point beats, ordered by the first coordinate.
+    """Return indices of the points that no other point beats, ordered by the first coordinate.
 
     A point beats another when it is no greater in both coordinates and smaller in one; of equal
     points the first stays. Sort by the first coordinate, keep each new low of the second:

@@ -21,9 +21,9 @@ class PricePerformance:
 
     offer: Offer
     machines: int
-    """Of the offer that the replicas need."""
+    """The machines of the offer that the replicas need."""
     usd_per_h: float
-    """Of all those machines, whole: cards that the run did not use are paid too."""
+    """The price of all those machines, whole: cards that the run did not use are paid too."""
     samples_per_usd: float
     usd_per_epoch: float | None
     """None where the length of the data is not known."""
@@ -41,7 +41,7 @@ class Priced:
 def price_performance(
     measurement: Measurement, throughput_per_s: float, offers: Sequence[Offer]
 ) -> Priced:
-    """What the measured speed would cost on the offers of the measured card.
+    """Return what the measured speed would cost on the offers of the measured card.
 
     samples per US$ = throughput * 3600 / price of an hour of as many whole machines as the
     replicas need; US$ per epoch = samples of an epoch / samples per US$.

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 def suited_precision(
     compute_capability: float, *, first_float16: float, first_bfloat16: float
 ) -> str:
-    """The Keras policy that a card's tensor cores are made for; float32 where it has none."""
+    """Return the Keras policy that a card's tensor cores are made for; float32 if it has none."""
     if compute_capability >= first_bfloat16:
         return "mixed_bfloat16"
     return "mixed_float16" if compute_capability >= first_float16 else "float32"
 
 
 def splits(batch_size: int, most: int) -> tuple[tuple[int, int], ...]:
-    """Batches of at most ``most`` that make up one of ``batch_size``, largest first.
+    """Return batches of at most ``most`` that make up one of ``batch_size``, largest first.
 
     Returns:
         Pairs of a batch and how many of it are accumulated; their product is ``batch_size``.
@@ -30,12 +30,12 @@ def splits(batch_size: int, most: int) -> tuple[tuple[int, int], ...]:
 
 
 def most_sharing(batch_size: int, cards: int) -> int:
-    """The most cards, of ``cards``, that can share a batch equally."""
+    """Return the most cards, of ``cards``, that can share a batch equally."""
     return next(n for n in range(cards, 0, -1) if batch_size % n == 0)
 
 
 def preferred(options: Sequence[Option], least_gain_ratio: float) -> Option | None:
-    """The fastest option that fits, where every change has to pay.
+    """Return the fastest option that fits, where every change has to pay.
 
     An option counts as slower by ``least_gain_ratio`` for each way in which it departs from what
     the script does on its own: what is not clearly faster stays.

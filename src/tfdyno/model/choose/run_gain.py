@@ -25,7 +25,7 @@ _SIDES = {"A": "the earlier", "B": "the later"}
 
 
 def bases(earlier: Sequence[ProjectRun]) -> dict[str, tuple[str, StepRun]]:
-    """By step, the newest run in which it came to its end: the id, and the step as it was there.
+    """Find by step the newest run in which it came to its end: the id, and the step as it was.
 
     Args:
         earlier: Runs of the project, newest first.
@@ -41,7 +41,7 @@ def bases(earlier: Sequence[ProjectRun]) -> dict[str, tuple[str, StepRun]]:
 def changes(
     before: Mapping[str, tuple[str, StepRun]], after: ProjectRun, known: Collection[str]
 ) -> tuple[Change, ...]:
-    """Everything that a step of a run rests on and that is no longer as it was.
+    """Return everything that a step of a run rests on and that is no longer as it was.
 
     A step that a run was not asked for says nothing: it may well be part of the project.
 
@@ -61,7 +61,7 @@ def changes(
 
 
 def step_changes(before: StepRun, after: StepRun) -> tuple[Change, ...]:
-    """What one step rests on and what is not the same in both runs, in the order of the earlier.
+    """Return what one step rests on that differs between both runs, in the earlier one's order.
 
     Where that is nothing, and yet both ended with makings of their own, that is one change. A step
     that one of them did not come to says nothing: what it would have rested on is not known.
@@ -80,12 +80,12 @@ def step_changes(before: StepRun, after: StepRun) -> tuple[Change, ...]:
 
 
 def is_remade(before: StepRun, after: StepRun) -> bool:
-    """Whether both came to their end, each with a making of its own."""
+    """Return whether both came to their end, each with a making of its own."""
     return bool(before.stamp and after.stamp) and before.stamp != after.stamp
 
 
 def gained(step: str, before: KeyFigure, after: KeyFigure) -> Gained:
-    """The ratio of one figure in two runs, above 1 where the later is better.
+    """Return the ratio of one figure in two runs, above 1 where the later is better.
 
     Of two measured figures, each with an interval of its own at confidences ``a`` and ``b``, the
     interval of the ratio goes from the lowest that both allow to the highest,
@@ -120,7 +120,7 @@ def gained(step: str, before: KeyFigure, after: KeyFigure) -> Gained:
 def gained_bench(
     step: str, figures: tuple[KeyFigure, KeyFigure], sides: tuple[Measurement, Measurement]
 ) -> Gained:
-    """The same of two measurements with their samples, as ``tfdyno compare`` judges them."""
+    """Return the same of two measurements with their samples, as ``tfdyno compare`` judges them."""
     before, after = figures
     told = partial(Gained, step=step, figure=after.title, of=after.of, before=before, after=after)
     if obstacle := _obstacle(before, after):
@@ -138,7 +138,7 @@ def gained_bench(
 
 
 def _obstacle(before: KeyFigure, after: KeyFigure) -> str:
-    """Why the two do not compare, whatever is known of their spread; empty: they do."""
+    """Return why the two do not compare, whatever is known of their spread; empty: they do."""
     if before.basis == "estimated" or after.basis == "estimated":
         return "an estimate, not a measurement"
     if not after.better or before.unit != after.unit:

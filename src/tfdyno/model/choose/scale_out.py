@@ -80,7 +80,7 @@ def scale_out(
 
 
 def _gain(one: Estimate, alone: Estimate) -> tuple[Interval, bool]:
-    """The gain, and whether it had to be cut to the number of GPUs.
+    """Return the gain, and whether it had to be cut to the number of GPUs.
 
     Where the programs differ, a measurement of the user may have moved one of the two figures
     only: what is above the number of GPUs is then no gain of more of them.
@@ -101,7 +101,7 @@ def _gain(one: Estimate, alone: Estimate) -> tuple[Interval, bool]:
 
 
 def _added(one: Estimate, gain: float, before: Sequence[ScaleRow]) -> float:
-    """What each GPU more brings over the last row of the same program, in GPUs alone."""
+    """Return what each GPU more brings over the last row of the same program, in GPUs alone."""
     if not before:
         return 1.0
     last = before[-1]
@@ -111,7 +111,7 @@ def _added(one: Estimate, gain: float, before: Sequence[ScaleRow]) -> float:
 
 
 def _program_alone(row: ScaleRow) -> float:
-    """What one GPU does in the program of a row, the exchange apart, in GPUs alone."""
+    """Return what one GPU does in the program of a row, the exchange apart, in GPUs alone."""
     return _share(row.estimate, row.gain_ratio.best)
 
 
@@ -120,7 +120,7 @@ def _share(one: Estimate, gain: float) -> float:
 
 
 def _pays_until(rows: Sequence[ScaleRow]) -> int:
-    """The last row before the first whose added GPUs bring too little for their program."""
+    """Return the last row before the first whose added GPUs bring too little for their program."""
     found, program = rows[0], rows[0]
     for row in rows[1:]:
         if row.estimate.execution != program.estimate.execution:

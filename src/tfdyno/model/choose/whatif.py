@@ -14,31 +14,31 @@ if TYPE_CHECKING:
 
 
 def without_spot(candidates: Sequence[Candidate]) -> Candidate | None:
-    """The balanced choice among capacity that nobody takes away; None where there is none."""
+    """Return the balanced choice of capacity that nobody takes away; None where there is none."""
     return picks_of([c for c in candidates if not c.spot]).get("balanced")
 
 
 def round_deadline_h(hours: float) -> float:
-    """About half of ``hours``, rounded down to one digit: a deadline that a person would name."""
+    """Round about half of ``hours`` down to one digit: a deadline that a person would name."""
     half = hours / 2.0
     unit = 10.0 ** math.floor(math.log10(half))
     return math.floor(half / unit) * unit
 
 
 def within_hours(candidates: Sequence[Candidate], deadline_h: float) -> Candidate | None:
-    """The cheapest eligible choice that finishes within ``deadline_h`` hours, or None."""
+    """Return the cheapest eligible choice that finishes within ``deadline_h`` hours, or None."""
     return cheapest_of(c for c in eligible(candidates) if c.hours.best <= deadline_h)
 
 
 def without_deadline(candidates: Sequence[Candidate]) -> Candidate | None:
-    """The cheapest choice that is only too late, when it is cheaper than all in time."""
+    """Return the cheapest choice that is only too late, when it is cheaper than all in time."""
     late = cheapest_of(c for c in candidates if c.verdict == "too late")
     best = cheapest_of(eligible(candidates))
     return late if late and (best is None or cost_of(late) < cost_of(best)) else None
 
 
 def without_budget(candidates: Sequence[Candidate]) -> Candidate | None:
-    """The quickest choice that is only too dear, when it is quicker than all within the budget."""
+    """Return the quickest choice that is only too dear, if quicker than all within the budget."""
     dear = [c for c in candidates if c.verdict == "too dear"]
     quickest = min(dear, key=lambda c: (c.hours.best, cost_of(c), c.slug), default=None)
     best = min((c.hours.best for c in eligible(candidates)), default=math.inf)
@@ -46,7 +46,7 @@ def without_budget(candidates: Sequence[Candidate]) -> Candidate | None:
 
 
 def flip_price(candidates: Sequence[Candidate], pick: Candidate) -> tuple[float, Candidate] | None:
-    """The price of an hour above which another card is cheaper than ``pick``, and that card.
+    """Return the price of an hour above which another card is cheaper than ``pick``, and that card.
 
     Returns:
         US$ per hour and the next dearer candidate with another GPU, or None where the pick has no
@@ -60,7 +60,7 @@ def flip_price(candidates: Sequence[Candidate], pick: Candidate) -> tuple[float,
 
 
 def batch_limits(candidates: Sequence[Candidate], batch_size: int) -> list[tuple[int, str]]:
-    """Largest batch and name of every eligible card, smallest batch first.
+    """Return largest batch and name of every eligible card, smallest batch first.
 
     Where a card is offered in several numbers, whose memory differs, its largest batch counts.
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tfdyno.core.deploy.edge import Bound, EdgeDevice, EdgeNeed, LatencyClass
 
 _SLOW_MEMORY_RATIO = 0.4
-"""Of the bandwidth on paper that plain loops reach at least."""
+"""The share of the bandwidth on paper that plain loops reach at least."""
 
 
 def verdict(
@@ -58,7 +58,7 @@ def verdict(
 
 
 def latency_class(latency_s: float) -> LatencyClass:
-    """Real time keeps up with a camera; interactive feels immediate; batch is waited for."""
+    """Class a latency: real time keeps up with a camera, interactive feels immediate."""
     if latency_s < REAL_TIME_S:
         return "real_time"
     return "interactive" if latency_s < INTERACTIVE_S else "batch"
@@ -110,7 +110,7 @@ def _obstacles(
 
 
 def _seconds(need: EdgeNeed, device: EdgeDevice, half: bool, *, slow: bool) -> dict[Bound, float]:
-    """Of the larger of arithmetic and memory, and of starting operators."""
+    """Sum the larger of arithmetic and memory, and the starts of operators."""
     runtime = device.runtime
     share = runtime.slowest_ratio if slow else runtime.fastest_ratio
     floats = device.half_ops_per_s if half and not slow else device.float_ops_per_s
@@ -124,7 +124,7 @@ def _seconds(need: EdgeNeed, device: EdgeDevice, half: bool, *, slow: bool) -> d
 
 
 def _moved_bytes(need: EdgeNeed, on_chip_bytes: int) -> int:
-    """What goes through the memory of a device, or to a chip that keeps weights and values."""
+    """Count what goes through a device's memory, or to a chip that keeps weights and values."""
     if not on_chip_bytes:
         return need.moved_bytes
     return max(0, need.weight_bytes - on_chip_bytes) + need.port_bytes

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tfdyno.core.deploy.litert_graph import LitertGraph, LitertOperator, LitertSubgraph
 
 ALIGNMENT_BYTES = 16
-"""Of every value in memory, as LiteRT for Microcontrollers places them."""
+"""The alignment of every value in memory, as LiteRT for Microcontrollers places them."""
 _INTEGERS = frozenset({"int8", "uint8", "int16", "int4"})
 
 
@@ -54,7 +54,7 @@ def need_of(graph: LitertGraph, layers: tuple[str, ...] = (), *, arena_bytes: in
 
 
 def peak(graph: LitertGraph, index: int) -> tuple[int, int]:
-    """Most bytes of values alive at once, and the place of the operator where that is.
+    """Return most bytes of values alive at once, and the place of the operator where that is.
 
     A value lives from the operator that makes it to the last one that takes it; inputs live from
     the start, outputs to the end, variables always; weights stay in the file. What an operator
@@ -76,7 +76,7 @@ def peak(graph: LitertGraph, index: int) -> tuple[int, int]:
 
 
 def _spans(subgraph: LitertSubgraph) -> dict[int, tuple[int, int]]:
-    """First and last operator in which each value that is not in the file must be there."""
+    """Return first and last operator in which each value that is not in the file must be there."""
     end = len(subgraph.operators)
     spans: dict[int, tuple[int, int]] = {}
     for i in subgraph.inputs:
@@ -101,7 +101,7 @@ def _rounded(size_bytes: int) -> int:
 def _runs(
     graph: LitertGraph, index: int, times: int = 1
 ) -> Iterator[tuple[LitertOperator, LitertSubgraph, int]]:
-    """Each operator with how often it runs, those of loops and branches too."""
+    """Give each operator with how often it runs, those of loops and branches too."""
     for operator in graph.subgraphs[index].operators:
         yield operator, graph.subgraphs[index], times
         for called in operator.calls:
@@ -109,7 +109,7 @@ def _runs(
 
 
 def is_integer(operator: LitertOperator, subgraph: LitertSubgraph) -> bool:
-    """Whether it computes in whole numbers of 4, 8 or 16 bits: what it makes has that type."""
+    """Return whether it computes in integers of 4, 8 or 16 bits: its result has that type."""
     return any(subgraph.tensors[i].dtype in _INTEGERS for i in operator.outputs)
 
 

@@ -12,7 +12,7 @@ Exchange = tuple[float, float, float]
 
 
 def clock_offset(exchanges: Sequence[Exchange]) -> tuple[float, float]:
-    """The offset of the other clock and how uncertain it is, as NTP's clock filter has it.
+    """Return the offset of the other clock and how uncertain it is, as NTP's clock filter has it.
 
     Of all exchanges the quickest counts: the answer was given somewhere between question and
     arrival, so the true offset lies within half of the time that it took::

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 CONFIDENCE_RATIO = 0.99
 SURER_RATIO = 0.995
-"""At 99 % one batch of 40 equal pairs in 16 holds two false alarms; at this, one in 58."""
+"""The confidence at which one batch of 40 equal pairs in 58 holds two false alarms; at 99 % it is
+one in 16."""
 LEAST_EFFECT_RATIO = 0.01
 """A smaller difference is none, however certain."""
 FEWEST_RUNS = 3
@@ -43,7 +44,7 @@ class _Runs:
     rates: _Pair
     """Samples per second."""
     places: _Pair | None
-    """In the common order, where the runs of both alternated."""
+    """The places in the common order, where the runs of both alternated."""
     speeds: _Pair | None
     """Logs of the seconds beside the steps, where nothing but the machine's speed changes them."""
 
@@ -92,14 +93,14 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
 
 
 def verdict_of(ratio: float, interval: tuple[float, float]) -> Verdict:
-    """Faster or slower where the interval leaves 1 out and the effect is over 1 %."""
+    """Say faster or slower where the interval leaves 1 out and the effect is over 1 %."""
     if abs(ratio - 1.0) <= LEAST_EFFECT_RATIO or interval[0] <= 1.0 <= interval[1]:
         return "no_difference"
     return "faster" if ratio > 1.0 else "slower"
 
 
 def _obstacle(a: Measurement, b: Measurement) -> str:
-    """Why the two do not compare, in one sentence; empty: they do."""
+    """Return why the two do not compare, in one sentence; empty: they do."""
     sides: tuple[tuple[str, object, object, tuple[str, ...]], ...] = (
         ("protocol", a.protocol, b.protocol, _PROTOCOL_FIELDS),
         ("task", a.task, b.task, _TASK_FIELDS),
@@ -122,7 +123,7 @@ def _obstacle(a: Measurement, b: Measurement) -> str:
 
 
 def _same_after_retreat(a: Measurement, b: Measurement) -> str:
-    """Why two recipes that differ are the same run; empty: they are not."""
+    """Return why two recipes that differ are the same run; empty: they are not."""
     steps = [tuple(one.step for one in side.task.retreats) for side in (a, b)]
     if steps[0] == steps[1] or a.recipe == b.recipe:
         return ""
@@ -142,13 +143,13 @@ def _same_after_retreat(a: Measurement, b: Measurement) -> str:
 
 
 def _steady_runs(measurement: Measurement) -> list[BenchRun]:
-    """Runs with a steady state, in order of time."""
+    """Return runs with a steady state, in order of time."""
     runs = [run for run in measurement.runs if is_steady(run) and steady_part(run).samples_s]
     return sorted(runs, key=lambda run: run.order)
 
 
 def _pairs(a: Measurement, b: Measurement) -> list[tuple[BenchRun, BenchRun]]:
-    """The i-th runs of both where they alternated (A B B A ...) in one session; else none."""
+    """Pair the i-th runs of both where they alternated (A B B A ...) in one session; else none."""
     if not a.session or a.session != b.session or a == b:
         return []
     ordered = sorted([(run.order, 0, run) for run in a.runs] + [(run.order, 1, run)
@@ -202,7 +203,7 @@ def _throughput_per_s(measurement: Measurement, run: BenchRun) -> float:
 
 
 def _machine_speeds(left: Sequence[BenchRun], right: Sequence[BenchRun]) -> _Pair | None:
-    """Logs of the computation beside the steps, by run; None where a run has none."""
+    """Return logs of the computation beside the steps, by run; None where a run has none."""
     found = [[beside_s(run) for run in side] for side in (left, right)]
     if min(map(min, found)) <= 0:
         return None
@@ -211,7 +212,7 @@ def _machine_speeds(left: Sequence[BenchRun], right: Sequence[BenchRun]) -> _Pai
 
 
 def _tell_a_slope(speeds: _Pair) -> bool:
-    """Whether there are enough runs, and differences between them, to fit one."""
+    """Return whether there are enough runs, and differences between them, to fit one."""
     both = [*speeds[0], *speeds[1]]
     return len(both) >= FEWEST_ADJUSTED and len(set(both)) > 2
 
@@ -249,7 +250,7 @@ def _reason(
 
 
 def _scaling(a: Measurement, b: Measurement, ratio: float) -> float | None:
-    """Ratio over the ratio of replicas, where the cards are of one model."""
+    """Divide the ratio by that of replicas, where the cards are of one model."""
     models = {card.name for side in (a, b) for card in side.environment.cards}
     counts = [side.task.replica_count for side in (a, b)]
     if len(models) != 1 or counts[0] == counts[1]:
@@ -258,7 +259,7 @@ def _scaling(a: Measurement, b: Measurement, ratio: float) -> float | None:
 
 
 def _differences(a: Measurement, b: Measurement) -> tuple[tuple[str, str, str], ...]:
-    """Fields of recipe, task and environment in which the two differ."""
+    """Return fields of recipe, task and environment in which the two differ."""
     found = [(f"recipe.{name}", *pair) for name, pair in recipe.diff(a.recipe, b.recipe).items()]
     nouns = (("task", a.task, b.task), ("environment", a.environment, b.environment))
     for where, one, other in nouns:
@@ -270,7 +271,7 @@ def _differences(a: Measurement, b: Measurement) -> tuple[tuple[str, str, str], 
 
 
 def _shown(name: str, value: object) -> str:
-    """A value in words, by the unit that its field's name ends in."""
+    """Return a value in words, by the unit that its field's name ends in."""
     if isinstance(value, tuple):
         return " + ".join(_item(one) for one in value) or "none"
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -281,7 +282,7 @@ def _shown(name: str, value: object) -> str:
 
 
 def _item(value: object) -> str:
-    """A card by its name and limits, a step back in words, anything else as it is."""
+    """Return a card by its name and limits, a step back in words, anything else as it is."""
     if words := getattr(value, "words", ""):
         return str(words)
     if not dataclasses.is_dataclass(value):

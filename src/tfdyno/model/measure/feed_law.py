@@ -24,11 +24,11 @@ _AHEAD = ("prefetch",)
 _TOLD_RATIO = 0.2
 _SEVERAL_THREADS = 1.25
 _TAIL_RATIO = 0.1
-"""Of the looks are slower, and as many quicker, than the two ends."""
+"""The share of the looks that are slower, and as many quicker, than the two ends."""
 
 
 def spread(values: Sequence[float]) -> Interval:
-    """The mean of positive values by their logarithms, with its 90 % interval by Student's t.
+    """Average positive values by their logarithms, with the 90 % interval of Student's t.
 
     One value has no width. Raises ``ValueError`` where there is none, or one is not positive.
     """
@@ -43,30 +43,30 @@ def spread(values: Sequence[float]) -> Interval:
 
 
 def rounds_of(feed: Feed, kind: RoundKind) -> tuple[FeedRound, ...]:
-    """Those of one kind that gave samples."""
+    """Return those of one kind that gave samples."""
     return tuple(one for one in feed.rounds if one.kind == kind and one.samples)
 
 
 def standing(feed: Feed) -> tuple[FeedRound, ...]:
-    """The rounds that stand for the pipeline: those of the first kind of ``ORDER`` that it has."""
+    """Return the rounds that stand for the pipeline: the first kind of ``ORDER`` that it has."""
     return next(filter(None, (rounds_of(feed, kind) for kind in ORDER)), ())
 
 
 def full(feed: Feed) -> tuple[FeedRound, ...]:
-    """Those of ``standing`` with all CPUs."""
+    """Return those of ``standing`` with all CPUs."""
     rounds = standing(feed)
     most = max((one.cpus for one in rounds), default=0.0)
     return tuple(one for one in rounds if one.cpus == most)
 
 
 def over(rounds: Sequence[FeedRound], amount: Callable[[FeedRound], float]) -> Interval | None:
-    """The spread of an amount over rounds; None where it is not known in some."""
+    """Return the spread of an amount over rounds; None where it is not known in some."""
     values = [amount(one) for one in rounds]
     return spread(values) if values and all(value > 0.0 for value in values) else None
 
 
 def wanted_cpus(one: FeedRound) -> float:
-    """CPUs that a round would have kept busy with nothing else on them.
+    """Return CPUs that a round would have kept busy with nothing else on them.
 
     Its own, and what others took while its threads waited for a CPU.
     """
@@ -75,7 +75,7 @@ def wanted_cpus(one: FeedRound) -> float:
 
 
 def alone_per_s(one: FeedRound) -> float:
-    """Samples per second of a round as if nothing else had run on its CPUs."""
+    """Return samples per second of a round as if nothing else had run on its CPUs."""
     rate, own_s = one.samples / one.seconds_s, one.cpu_s
     return rate * max(1.0, wanted_cpus(one) * one.seconds_s / own_s) if own_s > 0.0 else rate
 
@@ -88,7 +88,7 @@ def other_ratio(feed: Feed) -> float:
 
 
 def law_of(feed: Feed) -> FeedLaw:
-    """What the pipeline gives with any number of CPUs.
+    """Return what the pipeline gives with any number of CPUs.
 
     Raises:
         ValueError: No round gave a sample.
@@ -115,7 +115,7 @@ _SOURCES = {"generator": "the generator", "pydataset": "the one worker of the Py
 
 
 def _serial(feed: Feed, points: Sequence[FeedPoint]) -> tuple[Interval | None, tuple[str, ...]]:
-    """Samples per second of the longest run of stages that share a thread, and what they are.
+    """Return samples/s of the longest run of stages that share a thread, and what they are.
 
     A thread's seconds hold its waiting for a CPU, which more CPUs would not have: the high end is
     one of the quickest looks without it, the low end one of the slowest with it. What was measured
@@ -143,7 +143,7 @@ def _serial(feed: Feed, points: Sequence[FeedPoint]) -> tuple[Interval | None, t
 
 
 def _as_they_ran(feed: Feed, rate_per_s: float) -> list[tuple[StageFacts, ...]]:
-    """The looks that have times, where what worked for more than one thread is parallel.
+    """Return the looks that have times, where what worked for more than one thread is parallel.
 
     TensorFlow makes a ``map`` parallel that is written otherwise, and does not say so where it
     joins it with a ``batch``. A stage of one thread cannot take more than its time at the rate that
@@ -169,7 +169,7 @@ def _as_they_ran(feed: Feed, rate_per_s: float) -> list[tuple[StageFacts, ...]]:
 
 
 def _runs(look: Sequence[StageFacts]) -> list[list[StageFacts]]:
-    """Stages in the groups that one thread works through, sources first.
+    """Return stages in the groups that one thread works through, sources first.
 
     A stage that works on several elements at once, or makes them ready ahead, takes its input in a
     thread of its own. What several threads share is in no group.
@@ -199,14 +199,14 @@ def _worked_ratio(feed: Feed, looks: Sequence[Sequence[StageFacts]]) -> float:
 
 
 def busy_cpus(feed: Feed) -> float:
-    """CPUs that the pipeline kept busy with all of them; 0.0: nothing was measured."""
+    """Return CPUs that the pipeline kept busy with all of them; 0.0: nothing was measured."""
     rounds = full(feed)
     spent_s = math.fsum(one.seconds_s for one in rounds)
     return math.fsum(one.cpu_s for one in rounds) / spent_s if spent_s else 0.0
 
 
 def stage_rates(feed: Feed, law: FeedLaw) -> tuple[StageRate, ...]:
-    """The stages of the pipeline, sources first; empty where they are not known."""
+    """Return the stages of the pipeline, sources first; empty where they are not known."""
     looks = _as_they_ran(feed, law.points[-1].rate_per_s.best)
     if not looks:
         return ()

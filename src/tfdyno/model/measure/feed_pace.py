@@ -30,13 +30,13 @@ FORGOTTEN_RATIO = 0.5
 
 
 def are_full(feed: Feed) -> bool:
-    """Whether the pipeline would take all CPUs if nothing else did."""
+    """Return whether the pipeline would take all CPUs if nothing else did."""
     rounds = full(feed)
     return mean([wanted_cpus(one) for one in rounds]) >= FULL_RATIO * rounds[0].cpus
 
 
 def read_per_sample_bytes(feed: Feed) -> float:
-    """Bytes of files behind one sample; 0.0: not known.
+    """Return bytes of files behind one sample; 0.0: not known.
 
     By the rounds that stand for the pipeline; by others where those read nothing, for a cache was
     full.
@@ -49,19 +49,19 @@ def read_per_sample_bytes(feed: Feed) -> float:
 
 
 def read_bytes_per_s(feed: Feed) -> float:
-    """From files, wherever they lay, with all CPUs; 0.0: nothing, or not known."""
+    """Return bytes/s from files, wherever they lay, with all CPUs; 0.0: nothing, or not known."""
     rounds = full(feed)
     spent_s = math.fsum(one.seconds_s for one in rounds)
     return sum(one.read_bytes for one in rounds) / spent_s if spent_s else 0.0
 
 
 def is_cold(disk: DiskFacts) -> bool:
-    """Whether the first reading really came from the disk."""
+    """Return whether the first reading really came from the disk."""
     return disk.disk_bytes >= FORGOTTEN_RATIO * disk.read_bytes > 0
 
 
 def disk_per_s(feed: Feed) -> float | None:
-    """Samples per second that the disk gives when read in order; None: not measured."""
+    """Return samples per second that the disk gives when read in order; None: not measured."""
     per_sample = read_per_sample_bytes(feed)
     if feed.disk is None or not per_sample or not is_cold(feed.disk):
         return None
@@ -69,7 +69,7 @@ def disk_per_s(feed: Feed) -> float | None:
 
 
 def pace(feed: Feed, law: FeedLaw) -> Pace:
-    """What sets the pace of the pipeline where it was measured."""
+    """Return what sets the pace of the pipeline where it was measured."""
     here = law.points[-1]
     if feed.kind == "generator" or _is_locked(feed, law):
         return "python"
@@ -88,7 +88,7 @@ def pace(feed: Feed, law: FeedLaw) -> Pace:
 
 
 def _is_locked(feed: Feed, law: FeedLaw) -> bool:
-    """Whether most of the work is Python's and more CPUs do not help it."""
+    """Return whether most of the work is Python's and more CPUs do not help it."""
     if feed.kind == "pydataset":
         runs_python = not feed.uses_processes
     else:

@@ -24,7 +24,7 @@ _HALVINGS = 60
 
 
 def rate_at(law: FeedLaw, cpus: float, *, loss_ratio: float) -> Interval:
-    """Samples per second that the pipeline gives with so many CPUs.
+    """Return samples per second that the pipeline gives with so many CPUs.
 
     Between two measured points on the straight line in the logarithms of both. Below the first in
     proportion. Above the last by the power law through the first and the last,
@@ -56,7 +56,7 @@ def rate_at(law: FeedLaw, cpus: float, *, loss_ratio: float) -> Interval:
 
 
 def exponent_of(law: FeedLaw) -> Interval | None:
-    """How the rate grows with the CPUs: 1 in proportion, 0 not at all; None: one point only."""
+    """Tell how the rate grows with the CPUs: 1 in proportion, 0 not at all; None: one point."""
     first, last = law.points[0], law.points[-1]
     if first.cpus >= last.cpus:
         return None
@@ -106,7 +106,7 @@ def _between(law: FeedLaw, cpus: float) -> Interval:
 
 
 def capped(rate: Interval, most: Interval | None) -> Interval:
-    """The rate, bound by bound no more than ``most``; None: no limit is known."""
+    """Return the rate, bound by bound no more than ``most``; None: no limit is known."""
     if most is None:
         return rate
     return Interval(
@@ -117,7 +117,7 @@ def capped(rate: Interval, most: Interval | None) -> Interval:
 def cpus_for(
     law: FeedLaw, needed_per_s: Interval, *, loss_ratio: float
 ) -> tuple[float | None, float | None, float | None]:
-    """CPUs that give so many samples per second: fewest, best and most.
+    """Return CPUs that give so many samples per second: fewest, best and most.
 
     The fewest give the least that may be needed at their highest rate, the most the opposite.
 
@@ -145,7 +145,7 @@ def cpus_for(
 
 
 def need_of(law: FeedLaw, estimate: Estimate, *, gpu_name: str, loss_ratio: float) -> FeedNeed:
-    """What the card of an estimate needs of the pipeline, and how much it gets where it ran."""
+    """Return what an estimate's card needs of the pipeline, and what it gets where it ran."""
     needed = needed_by(estimate)
     here = law.points[-1].rate_per_s
     return FeedNeed(
@@ -160,7 +160,7 @@ def need_of(law: FeedLaw, estimate: Estimate, *, gpu_name: str, loss_ratio: floa
 
 
 def needed_by(estimate: Estimate) -> Interval:
-    """Samples per second that the step takes when it never waits: the batch over its time."""
+    """Return samples/s of a step that never waits: the batch over its time."""
     size, step = estimate.global_batch_size, estimate.step_s
     return Interval(low=size / step.high, best=size / step.best, high=size / step.low)
 
@@ -168,7 +168,7 @@ def needed_by(estimate: Estimate) -> Interval:
 def feeding(
     law: FeedLaw, estimate: Estimate, *, vcpus: int, cpu_kind: CpuKind, assumed: Assumed
 ) -> Feeding:
-    """What the CPUs of an offer give the step of an estimate.
+    """Return what the CPUs of an offer give the step of an estimate.
 
     A vCPU is a hardware thread. So is a CPU of the measured machine unless it has whole cores: of
     those a vCPU is worth ``vcpu_core_ratio``. How fast the offer's processor is nobody says: the
@@ -201,7 +201,7 @@ def feeding(
 
 
 def fed(estimate: Estimate, given: Feeding, *, waiting_w: Interval) -> Estimate:
-    """The estimate of a step that waits for its data where they come more slowly than it runs.
+    """Return the estimate of a step whose data may come more slowly than it runs.
 
         step = max(step, batch / rate)
 
@@ -242,7 +242,7 @@ def fed(estimate: Estimate, given: Feeding, *, waiting_w: Interval) -> Estimate:
 
 
 def _with_waiting(energy: Interval, own: Interval, step: Interval, waiting_w: Interval) -> Interval:
-    """Joule of the longer step; the ends stay around the best figure."""
+    """Return the joules of the longer step; the ends stay around the best figure."""
     low = energy.low + waiting_w.low * (step.low - own.low)
     best = energy.best + waiting_w.best * (step.best - own.best)
     high = energy.high + waiting_w.high * (step.high - own.high)
@@ -260,7 +260,7 @@ def _in_proportion(epoch: Interval | None, before: Interval, after: Interval) ->
 
 
 def rising(points: list[FeedPoint]) -> tuple[FeedPoint, ...]:
-    """The points, fewest CPUs first, where none gives less than one with fewer CPUs.
+    """Return the points, fewest CPUs first, where none gives less than one with fewer CPUs.
 
     More CPUs do no harm but by the noise of the measurement.
     """

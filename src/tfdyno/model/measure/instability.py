@@ -29,15 +29,15 @@ DRIFT_LIMIT_RATIO = 0.02
 THROTTLING_LIMIT_RATIO = 0.05
 """Share of the points of the steady parts."""
 OTHER_MEMORY_LIMIT_BYTES = 256 << 20
-"""Of other processes on a card; a desktop without programs takes less."""
+"""What other processes may hold on a card; a desktop without programs takes less."""
 OTHER_CPU_LIMIT_RATIO = 0.1
-"""Of the machine's CPUs, kept busy by other processes."""
+"""The share of the machine's CPUs that other processes may keep busy."""
 _FEWEST_FOR_TREND = 5
 _FEWEST_IN_THIRD = 5
 
 
 def instabilities(measurement: Measurement) -> tuple[Instability, ...]:
-    """Every instability of a measurement; empty where there is nothing to say."""
+    """Return every instability of a measurement; empty where there is nothing to say."""
     runs = judged_runs(measurement)
     found: list[tuple[InstabilityKind, str]] = [
         ("no_steady_state", _no_steady_state(measurement)),
@@ -86,7 +86,7 @@ def _noise(runs: Sequence[BenchRun]) -> str:
 
 
 def _drift_over_runs(runs: Sequence[BenchRun]) -> str:
-    """A trend that is certain at 99 % and changes the step by over 2 % from first to last run."""
+    """Find a trend, certain at 99 %, that changes the step by over 2 % from first to last run."""
     if len(runs) < _FEWEST_FOR_TREND:
         return ""
     ordered = sorted(runs, key=lambda run: run.order)
@@ -101,7 +101,7 @@ def _drift_over_runs(runs: Sequence[BenchRun]) -> str:
 
 
 def _slope(places: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
-    """Least-squares slope and its standard error; 0 and 0 where all places are equal."""
+    """Return the least-squares slope and its standard error; 0 and 0 where all places are equal."""
     middle, level = mean(places), mean(values)
     square = sum((place - middle) ** 2 for place in places)
     if square == 0.0:
@@ -113,7 +113,7 @@ def _slope(places: Sequence[float], values: Sequence[float]) -> tuple[float, flo
 
 
 def _drift_in_runs(runs: Sequence[BenchRun]) -> str:
-    """The median change over the runs, where four of five of them change in that direction."""
+    """Return the median change over runs, where four of five change in that direction."""
     changes = []
     for run in runs:
         samples_s = steady_part(run).samples_s

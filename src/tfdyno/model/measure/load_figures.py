@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     Array = np.ndarray
 
 SLICES = 20
-"""Of a stretch; they are drawn again and again, because neighbours in time wait together."""
+"""The slices of a stretch; they are drawn again and again, because neighbours in time wait
+together."""
 RESAMPLES = 400
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
 LEAST_FOR_DRAWS = 2
@@ -26,14 +27,14 @@ _BELOW, _ABOVE = 0.025, 0.975
 _SPREADS = 12.0
 """Standard deviations of a binomial distribution beyond which nothing of it counts."""
 FULL_CPU_RATIO = 0.9
-"""Of one CPU, from which on a client with one thread is taken to be at its end."""
+"""The share of one CPU from which on a client with one thread is taken to be at its end."""
 LATE_RATIO, LATE_S = 0.25, 0.010
 """A client later than both, this share of the p99 and this time, tells latencies of its own."""
 MILLION = 1e6
 
 
 def stage_figures(run: StageRun, *, usd_per_h: float | None = None) -> StageFigures:
-    """The figures of one stretch.
+    """Return the figures of one stretch.
 
     A request counts from the warm-up on, by when it was meant to start; the rate is that of the
     answers that came in the same span of time. The intervals (95 %) hold two: that of the order of
@@ -79,26 +80,26 @@ def stage_figures(run: StageRun, *, usd_per_h: float | None = None) -> StageFigu
 
 
 def usd_per_million(usd_per_h: float | None, accepted_per_s: float) -> float | None:
-    """Dollars per million accepted requests at this rate; None without a price or a rate."""
+    """Return dollars per million accepted requests at this rate; None without a price or a rate."""
     if usd_per_h is None or accepted_per_s <= 0.0:
         return None
     return usd_per_h / HOUR_S / accepted_per_s * MILLION
 
 
 def errors_of(run: StageRun) -> dict[str, int]:
-    """What went wrong, refusals left out -> how often, the warm-up included."""
+    """Return what went wrong, refusals left out -> how often, the warm-up included."""
     wrong = Counter(code for code in run.codes if code != ACCEPTED and code not in REFUSALS)
     return {CODE_WORDS.get(code, str(code)): count for code, count in sorted(wrong.items())}
 
 
 def refusals_of(run: StageRun) -> dict[str, int]:
-    """429 and 503 -> how often, the warm-up included."""
+    """Count 429 and 503, the warm-up included."""
     found = Counter(code for code in run.codes if code in REFUSALS)
     return {str(code): count for code, count in sorted(found.items())}
 
 
 def _span(run: StageRun) -> tuple[float, float]:
-    """Where the part that counts begins, and how long it is: shorter after Ctrl-C."""
+    """Return where the part that counts begins, and how long it is: shorter after Ctrl-C."""
     begin = min(run.plan.warmup_s, run.length_s / 2 if run.stopped else run.plan.warmup_s)
     return begin, max(0.0, run.length_s - begin)
 
@@ -109,7 +110,7 @@ def _limits(run: StageRun, cpu_ratio: float, p99_s: float) -> bool:
 
 
 def ranks(count: int, share: float) -> tuple[int, int]:
-    """Which of ``count`` sorted latencies, from 1 on, bound a quantile with 95 % confidence.
+    """Return which of ``count`` sorted latencies, from 1 on, bound a quantile with 95 % confidence.
 
     How many latencies are no larger than the quantile has a binomial distribution, whatever that
     of the latencies is. 0 and ``count + 1``: none is known to be below, or above.
@@ -132,7 +133,7 @@ def ranks(count: int, share: float) -> tuple[int, int]:
 
 
 def least_for_end(share: float) -> int:
-    """So many latencies give a quantile an upper end: one is above it with 97.5 %."""
+    """Count the latencies that give a quantile an upper end: one is above it with 97.5 %."""
     return int(np.ceil(np.log(_BELOW) / np.log(share)))
 
 
@@ -155,7 +156,7 @@ def _quantiles(latency: Array, start: Array, begin: float, span_s: float) -> lis
 
 
 def _drawn(values: Array, slices: Array) -> tuple[Array, Array] | None:
-    """Low and high of every quantile by slices drawn again; None: all are of one slice."""
+    """Return low and high of every quantile by slices drawn again; None: all are of one slice."""
     filled = np.unique(slices)
     if filled.size < LEAST_FOR_DRAWS:
         return None
@@ -167,7 +168,7 @@ def _drawn(values: Array, slices: Array) -> tuple[Array, Array] | None:
 
 
 def _weighted(values: Array, weights: Array) -> list[float]:
-    """The least value with this share of the weight up to it, for every quantile."""
+    """Return the least value with this share of the weight up to it, for every quantile."""
     upto = np.cumsum(weights)
     places = np.searchsorted(upto, np.asarray(QUANTILES) * upto[-1] - 1e-9, side="left")
     return [float(values[min(int(place), values.size - 1)]) for place in places]

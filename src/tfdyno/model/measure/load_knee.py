@@ -7,10 +7,10 @@ from dataclasses import dataclass
 PRECISION_RATIO = 1.06
 """The search ends when the lowest rate that failed is no more than this above the best."""
 FIRST_RATIO = 0.5
-"""Of what the closed loop reached: where the ramp begins."""
+"""The share of what the closed loop reached where the ramp begins."""
 RAMP = 1.5
 LEAST_RATIO = 1 / 16
-"""Of the same: a promise that is broken here is not kept by any rate worth serving."""
+"""The share of the same at which a broken promise means that no rate worth serving keeps it."""
 TRIES = 2
 """A rate has failed when it failed so often: one stall of a busy machine does not decide."""
 MOST_PROBES = 24
@@ -37,7 +37,7 @@ class NextProbe:
 
 
 def next_probe(probes: tuple[Probe, ...], closed_per_s: float) -> NextProbe | None:
-    """What to try next; None: the search is over.
+    """Return what to try next; None: the search is over.
 
     The search by short stretches takes the best of many, each of which may have been lucky. So
     what it found is repeated in a longer one, and a lower rate where that fails.
@@ -62,7 +62,7 @@ def next_probe(probes: tuple[Probe, ...], closed_per_s: float) -> NextProbe | No
 
 
 def next_rate(probes: tuple[Probe, ...], closed_per_s: float) -> float | None:
-    """The rate of the next short stretch; None: these are over.
+    """Return the rate of the next short stretch; None: these are over.
 
     First a ramp: up by ``RAMP`` while the promise is kept, or down by halves until it is. Then
     bisection, in the logarithm, between the best rate that held and the lowest above it that did
@@ -90,7 +90,7 @@ def next_rate(probes: tuple[Probe, ...], closed_per_s: float) -> float | None:
 
 
 def knee(probes: tuple[Probe, ...]) -> float | None:
-    """The largest rate that a longer stretch held at; before there is one, what the short ones say.
+    """Return the largest rate that a longer stretch held at; before one, what short ones say.
 
     None: there is none.
     """
@@ -101,7 +101,7 @@ def knee(probes: tuple[Probe, ...]) -> float | None:
 
 
 def _best(probes: tuple[Probe, ...]) -> float | None:
-    """The best rate that held below every rate that failed; None: none did."""
+    """Return the best rate that held below every rate that failed; None: none did."""
     lowest = _lowest_failed(probes)
     good = [one.rate_per_s for one in probes
             if one.holds and (lowest is None or one.rate_per_s < lowest)]  # fmt: skip

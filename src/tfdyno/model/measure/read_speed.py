@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def compare_rates(before_per_s: Sequence[float], after_per_s: Sequence[float]) -> Comparison:
-    """The ratio of two rates whose i-th values were measured one after the other.
+    """Return the ratio of two rates whose i-th values were measured one after the other.
 
     Student's t at 99 % on the logarithms of the ratios of pairs, so that whatever else the machine
     did in a pair meets both sides.

@@ -21,7 +21,7 @@ _TINY = 1e-300
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which ``share`` (0–1) of the values lie, interpolated linearly.
+    """Return the value below which ``share`` (0–1) of the values lie, interpolated linearly.
 
     Raises:
         ValueError: There is no value, or the share is no share.
@@ -36,12 +36,12 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle value; raises ``ValueError`` where there is none."""
+    """Return the middle value; raises ``ValueError`` where there is none."""
     return quantile(values, 0.5)
 
 
 def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
-    """The value with half of the weight on either side; of two such values their mean.
+    """Return the value with half of the weight on either side; of two such values their mean.
 
     With equal weights it is ``median``. Raises ``ValueError`` where there is no value.
     """
@@ -51,7 +51,7 @@ def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def trimmed_mean(values: Sequence[float], weights: Sequence[float] | None = None) -> float:
-    """Weighted mean without the lowest and the highest tenth of the values (rounded down).
+    """Average by weight, without the lowest and the highest tenth of the values (rounded down).
 
     Raises:
         ValueError: There is no value.
@@ -65,7 +65,7 @@ def trimmed_mean(values: Sequence[float], weights: Sequence[float] | None = None
 
 
 def noise(values: Sequence[float]) -> float:
-    """Standard deviation of the noise, from differences of neighbours.
+    """Return the standard deviation of the noise, from differences of neighbours.
 
     ``1.4826 * median |d - median d| / sqrt 2``: neither outliers nor changes of the level count,
     and a steady trend drops out. 0 for fewer than three values.
@@ -78,14 +78,14 @@ def noise(values: Sequence[float]) -> float:
 
 
 def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean; raises ``ValueError`` where there is no value."""
+    """Return the arithmetic mean; raises ``ValueError`` where there is no value."""
     if not values:
         raise ValueError("need values")
     return math.fsum(values) / len(values)
 
 
 def variance(values: Sequence[float]) -> float:
-    """Of the population that the values were drawn from (n - 1); 0 for fewer than two."""
+    """Return the variance of the population behind the values (n - 1); 0 for fewer than two."""
     if len(values) < 2:
         return 0.0
     middle = mean(values)
@@ -94,7 +94,7 @@ def variance(values: Sequence[float]) -> float:
 
 @lru_cache(maxsize=64)
 def student_t_quantile(share: float, degrees: float) -> float:
-    """Value that Student's t with ``degrees`` of freedom stays below in ``share`` of cases.
+    """Return what Student's t with ``degrees`` of freedom stays below in ``share`` of cases.
 
     Found by bisection of the distribution function, which is ``1 - I(degrees / (degrees + t²);
     degrees / 2, 1 / 2) / 2`` with I the regularised incomplete beta function (Abramowitz and
@@ -129,13 +129,13 @@ class Contrast:
     degrees: float
 
     def half_width(self, confidence_ratio: float) -> float:
-        """Half of the interval's width, as a logarithm."""
+        """Return half of the interval's width, as a logarithm."""
         share = 0.5 + confidence_ratio / 2
         return student_t_quantile(share, self.degrees) * self.standard_error
 
 
 def paired(a: Sequence[float], b: Sequence[float]) -> Contrast:
-    """B against A where the i-th values belong together: log of B over A.
+    """Compare B with A where the i-th values belong together: log of B over A.
 
     Raises:
         ValueError: Fewer than two pairs, or the lengths differ.
@@ -151,7 +151,7 @@ def paired(a: Sequence[float], b: Sequence[float]) -> Contrast:
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> Contrast:
-    """B against A as independent sets whose spreads may differ: log of B over A.
+    """Compare B with A as independent sets whose spreads may differ: log of B over A.
 
     Degrees of freedom after Welch and Satterthwaite. Raises ``ValueError`` for a set of fewer
     than two.
@@ -172,7 +172,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> Contrast:
 def detrended(
     a: Sequence[float], b: Sequence[float], *, places: tuple[Sequence[float], Sequence[float]]
 ) -> Contrast:
-    """B against A where all values share one linear trend of their logarithm over their places.
+    """Compare B with A where all values share one linear trend of their log over their places.
 
     Least squares of ``log = level + side * log_ratio + slope * place``.
 
@@ -221,7 +221,7 @@ def bootstrap_median(
     confidence_ratio: float = 0.95,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Interval of the median over runs of the median in a run.
+    """Return the interval of the median over runs of the median in a run.
 
     Resampled on both levels: runs, then samples in the runs. The median of ``n`` samples drawn
     with replacement is the quantile of the samples at the middle order statistic of ``n`` uniform
@@ -266,7 +266,7 @@ class _Sorted:
         )
 
     def at(self, share: float) -> float:
-        """The first value with more than ``share`` of the weight up to it."""
+        """Return the first value with more than ``share`` of the weight up to it."""
         found = bisect_right(self.upto, share * self.upto[-1])
         return self.values[min(found, len(self.values) - 1)]
 
@@ -288,7 +288,7 @@ class _Sorted:
 
 
 def _beta_ratio(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function I_x(a, b)."""
+    """Return the regularised incomplete beta function I_x(a, b)."""
     if x <= 0.0 or x >= 1.0:
         return 0.0 if x <= 0.0 else 1.0
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
@@ -299,7 +299,7 @@ def _beta_ratio(a: float, b: float, x: float) -> float:
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
-    """Continued fraction of I_x by Lentz's method (Abramowitz and Stegun 26.5.8)."""
+    """Sum the continued fraction of I_x by Lentz (Abramowitz and Stegun 26.5.8)."""
     c, d = 1.0, 1.0 / _away(1.0 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, 300):
@@ -315,5 +315,5 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 
 def _away(value: float) -> float:
-    """The value, kept away from 0, which it is divided by."""
+    """Return the value, kept away from 0, which it is divided by."""
     return value if abs(value) > _TINY else _TINY

@@ -24,8 +24,9 @@ _LEAST_SEGMENT = 4
 _BLOCKS = 100
 """The exact search is quadratic in the number of blocks: 500 or 2,000 samples cost the same."""
 _PENALTY = 4.0
-"""Of one more segment, in units of the noise's variance times the log of the number of blocks.
-2 is the Bayesian information criterion (a level and a place); more, as noise is not normal."""
+"""The price of one more segment, in units of the noise's variance times the log of the number of
+blocks. 2 is the Bayesian information criterion (a level and a place); more, as noise is not normal.
+"""
 _OUTLIER = 3.0
 """Standard deviations from the median of its neighbours at which a sample is no evidence of a new
 level."""
@@ -77,7 +78,7 @@ class _Segment:
 
 
 def _without_outliers(logs: Sequence[float], spread: float) -> list[float]:
-    """The samples, outliers among their neighbours replaced by the neighbours' median."""
+    """Return the samples, outliers among their neighbours replaced by the neighbours' median."""
     kept = []
     for place, value in enumerate(logs):
         middle = median(logs[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1])
@@ -86,7 +87,7 @@ def _without_outliers(logs: Sequence[float], spread: float) -> list[float]:
 
 
 def _long_noise(values: Sequence[float]) -> float:
-    """Noise of one sample as means over several show it.
+    """Return noise of one sample as means over several show it.
 
     More than that of neighbours where neighbours are alike (a machine that is busy for a while),
     equal where they are independent.
@@ -100,7 +101,7 @@ def _long_noise(values: Sequence[float]) -> float:
 
 
 def _segments(values: Sequence[float], wander: float) -> list[_Segment]:
-    """Stretches of constant level, in order."""
+    """Return stretches of constant level, in order."""
     count = len(values)
     size = math.ceil(count / _BLOCKS)
     # The rest that fills no block goes to the last one: no block is short and noisy.
@@ -119,7 +120,7 @@ def _segments(values: Sequence[float], wander: float) -> list[_Segment]:
 
 
 def _partition(values: Sequence[float], spread: float, least: int) -> list[int]:
-    """Where to cut so that squares about the levels, plus a penalty per segment, are least."""
+    """Cut where squares about the levels, plus a penalty per segment, are least."""
     count = len(values)
     penalty = _PENALTY * spread**2 * math.log(max(count, 2))
     sums = [0.0, *accumulate(values)]
@@ -141,7 +142,7 @@ def _partition(values: Sequence[float], spread: float, least: int) -> list[int]:
 
 
 def _moved(values: Sequence[float], bounds: list[int], size: int) -> list[int]:
-    """Each inner bound at the place, a block around it, that splits its neighbours best."""
+    """Return each inner bound at the place, a block around it, that splits its neighbours best."""
     found = list(bounds)
     for index in range(1, len(bounds) - 1):
         low, high = found[index - 1], bounds[index + 1]

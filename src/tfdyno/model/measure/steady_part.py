@@ -35,12 +35,12 @@ class SteadyPart:
 
 
 def is_steady(run: BenchRun) -> bool:
-    """Whether the run found its steady state."""
+    """Return whether the run found its steady state."""
     return run.steady_from < len(run.samples_s)
 
 
 def steady_part(run: BenchRun) -> SteadyPart:
-    """The samples that a run is judged by, without the excluded ones."""
+    """Return the samples that a run is judged by, without the excluded ones."""
     return SteadyPart(
         samples_s=run.steady_s,
         steps=tuple(run.steps_per_sample[place] for place in run.steady_places),
@@ -48,7 +48,7 @@ def steady_part(run: BenchRun) -> SteadyPart:
 
 
 def beside_s(run: BenchRun) -> float:
-    """The trimmed mean of the computation beside the steady steps, in seconds; 0.0 without one."""
+    """Return the trimmed mean of the computation beside the steady steps, in s; 0.0: none."""
     start = run.steady_from if is_steady(run) else len(run.samples_s) // 2
     pairs = zip(run.beside_places, run.beside_s, strict=True)
     inside = [seconds for place, seconds in pairs if place > start and seconds > 0]
@@ -56,19 +56,19 @@ def beside_s(run: BenchRun) -> float:
 
 
 def judged_runs(measurement: Measurement) -> tuple[BenchRun, ...]:
-    """The runs that count: those with a steady state; all with samples where none has one."""
+    """Return the runs that count: those with a steady state; all with samples where none has."""
     filled = [run for run in measurement.runs if steady_part(run).samples_s]
     steady = [run for run in filled if is_steady(run)]
     return tuple(steady or filled)
 
 
 def run_medians_s(runs: Sequence[BenchRun]) -> tuple[float, ...]:
-    """Median step of each run, in seconds."""
+    """Return median step of each run, in seconds."""
     return tuple(steady_part(run).median_s for run in runs)
 
 
 def steady_points(run: BenchRun) -> range:
-    """Indices of the telemetry that lie in the steady part; empty where it is too short.
+    """Return indices of the telemetry that lie in the steady part; empty where it is too short.
 
     The steady part begins after import, build, first step and the samples before it. What was
     computed beside the steps is in no sample: on CPUs the end of the part may be missing.

@@ -57,7 +57,7 @@ def summary(measurement: Measurement) -> Summary:
 
 
 def _utilisation_ratio(runs: Sequence[BenchRun]) -> float | None:
-    """Mean over cards and points."""
+    """Return mean over cards and points."""
     found = _at_points(runs, lambda card: card.utilisation_ratio)
     return mean([mean(cards) for cards in found]) if found else None
 
@@ -70,7 +70,7 @@ def _power_w(runs: Sequence[BenchRun]) -> float | None:
 def _at_points(
     runs: Sequence[BenchRun], read: Callable[[CardTelemetry], Sequence[float]]
 ) -> list[list[float]]:
-    """What the cards that tell of it read at every point of every steady part.
+    """Return what the cards that tell of it read at every point of every steady part.
 
     A point below 0 could not be read and is left out.
     """

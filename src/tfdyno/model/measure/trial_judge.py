@@ -41,7 +41,7 @@ class Judgement:
 
 
 def arm_of(recipe: Recipe) -> str:
-    """All settings but the batch, as one word; of accumulation only whether there is any."""
+    """Return all settings but the batch, as one word; of accumulation only whether there is any."""
     settings = flat(recipe)
     del settings[BATCH]
     settings[ACCUMULATION] = recipe.accumulation > 1
@@ -49,13 +49,13 @@ def arm_of(recipe: Recipe) -> str:
 
 
 def best_of(trials: Sequence[Trial]) -> Trial | None:
-    """The fastest that was measured to its end; the first of equals; None: there is none."""
+    """Return the fastest that was measured to its end; the first of equals; None: there is none."""
     measured = [one for one in trials if one.is_judged]
     return max(measured, key=lambda one: one.samples_per_s, default=None)
 
 
 def ranked(trials: Sequence[Trial], start: Recipe) -> tuple[Trial, ...]:
-    """Trials that may be the answer, in the order in which they are proven.
+    """Order the trials that may be the answer as they are proven.
 
     First the one with the fewest changes of those that the noise does not tell from the fastest: a
     setting that does nothing is in no answer by luck. Then the others, the fastest first. Where the
@@ -83,12 +83,12 @@ def ranked(trials: Sequence[Trial], start: Recipe) -> tuple[Trial, ...]:
 
 
 def spread_of(trials: Sequence[Trial]) -> Spread:
-    """From run to run of the same trial."""
+    """Return the spread from run to run of the same trial."""
     return spread([one.rates_per_s for one in trials])
 
 
 def as_before(trial: Trial, trials: Sequence[Trial]) -> Judgement | None:
-    """Whether an earlier trial has the same recipe."""
+    """Return whether an earlier trial has the same recipe."""
     for one in trials:
         if trial.recipe in (one.recipe, one.ran_as) and one.status != "same":
             reason = f"It is the recipe of trial {one.number}."
@@ -97,7 +97,7 @@ def as_before(trial: Trial, trials: Sequence[Trial]) -> Judgement | None:
 
 
 def certain(trial: Trial, trials: Sequence[Trial]) -> str:
-    """Why it is sure not to run, by trials that did not; empty: it is not."""
+    """Return why it is sure not to run, by trials that did not; empty: it is not."""
     arm = arm_of(trial.recipe)
     for one in trials:
         larger = 0 < one.batch_size <= trial.batch_size
@@ -110,7 +110,7 @@ def certain(trial: Trial, trials: Sequence[Trial]) -> str:
 
 
 def refused(trial: Trial, trials: Sequence[Trial]) -> str:
-    """A setting of it that alone made the workload refuse another trial; empty: there is none.
+    """Find a setting that alone made the workload refuse another trial; empty: there is none.
 
     What the place did to a trial, a crash or a full disk, says nothing of its settings.
     """
@@ -126,7 +126,7 @@ def refused(trial: Trial, trials: Sequence[Trial]) -> str:
 
 
 def unfit(trial: Trial, trials: Sequence[Trial] = ()) -> str:
-    """Why it surely does not fit; empty: it may.
+    """Return why it surely does not fit; empty: it may.
 
     The low end of what is expected is set against what there is. A trial that ran disproves more:
     with the same settings a batch no larger fits, and where it took less than its own estimate
@@ -156,7 +156,7 @@ def unfit(trial: Trial, trials: Sequence[Trial] = ()) -> str:
 
 
 def _holds_alike(one: Trial, other: Trial, estimate: TrialEstimate) -> bool:
-    """Whether two trials hold the same in memory, but for their batches."""
+    """Return whether two trials hold the same in memory, but for their batches."""
     if estimate.made_by != "estimate":  # of a process, with its input
         return arm_of(one.recipe) == arm_of(other.recipe)
     pairs = [(each.recipe.precision, each.recipe.execution, each.recipe.accumulation > 1)
@@ -165,7 +165,7 @@ def _holds_alike(one: Trial, other: Trial, estimate: TrialEstimate) -> bool:
 
 
 def hopeless(trial: Trial, trials: Sequence[Trial]) -> str:
-    """Why it is surely slower than the best; empty: it may be faster.
+    """Return why it is surely slower than the best; empty: it may be faster.
 
     The optimistic end of what is expected is set against the low end of what the best was measured
     with. Of lines through trials the difference has to be more than what the machine's own speed
@@ -190,7 +190,7 @@ def hopeless(trial: Trial, trials: Sequence[Trial]) -> str:
 
 
 def _optimistic(trial: Trial, trials: Sequence[Trial]) -> float:
-    """The high end of an estimate, by its interval and by its errors in this study.
+    """Return the high end of an estimate, by its interval and by its errors in this study.
 
     An estimate does not see the input, several steps in one execution and how well a precision
     does here. So errors take its high end down only between trials that differ in nothing but the
@@ -217,7 +217,7 @@ def _optimistic(trial: Trial, trials: Sequence[Trial]) -> float:
 
 
 def _errors(trials: Sequence[Trial]) -> list[tuple[float, float]]:
-    """Rates that were measured, with what had been estimated of them."""
+    """Return rates that were measured, with what had been estimated of them."""
     return [
         (one.samples_per_s, one.estimate.samples_per_s.best)
         for one in trials if one.estimate and one.estimate.samples_per_s
@@ -225,6 +225,6 @@ def _errors(trials: Sequence[Trial]) -> list[tuple[float, float]]:
 
 
 def _most_allowed(best: Trial, trials: Sequence[Trial]) -> float:
-    """The largest allowance between the best and any trial that a line goes through."""
+    """Return the largest allowance between the best and any trial that a line goes through."""
     judged = [one for one in trials if one.is_judged]
     return max(allowance(moved_ratio(one.beside_s, best.beside_s)) for one in judged)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PROBABILITY = 0.99
-"""Of each judgement; one-sided."""
+"""The probability of each judgement; one-sided."""
 LEAST_DEGREES = 3
 """Degrees of freedom from which a spread is believed."""
 LEAST_SPREAD_RATIO = 0.01
@@ -49,7 +49,7 @@ class Spread:
         return self.degrees >= LEAST_DEGREES
 
     def half_width(self, runs: int) -> float:
-        """Half of the two-sided interval of the mean of so many runs, as a logarithm."""
+        """Return half of the two-sided interval of the mean of so many runs, as a logarithm."""
         quantile = student_t_quantile(0.5 + PROBABILITY / 2, self.degrees)
         return quantile * self.log_ratio / math.sqrt(runs)
 
@@ -62,7 +62,7 @@ class Point:
     """All settings but the batch."""
     batch_size: int
     value: float
-    """Above 0: seconds of a step, or bytes."""
+    """The value, above 0: seconds of a step, or bytes."""
 
 
 def spread(groups: Sequence[Sequence[float]]) -> Spread:
@@ -83,12 +83,12 @@ def spread(groups: Sequence[Sequence[float]]) -> Spread:
 
 
 def middle(rates: Sequence[float]) -> float:
-    """The geometric mean; raises ``ValueError`` where there is none."""
+    """Return the geometric mean; raises ``ValueError`` where there is none."""
     return math.exp(mean([math.log(rate) for rate in rates]))
 
 
 def interval(rates: Sequence[float], found: Spread) -> tuple[float, float]:
-    """Of the geometric mean, two-sided at ``PROBABILITY``; both 0 where the spread is not known."""
+    """Return the geometric mean's, two-sided at ``PROBABILITY``; both 0: spread not known."""
     if not rates or not found.is_known:
         return 0.0, 0.0
     half = found.half_width(len(rates))
@@ -96,7 +96,7 @@ def interval(rates: Sequence[float], found: Spread) -> tuple[float, float]:
 
 
 def noise(runs: int, others: int, found: Spread) -> float:
-    """By how much, as a logarithm, the middles of two trials differ by chance; 0: not known.
+    """Return how far, as a logarithm, two trials' middles differ by chance; 0: not known.
 
     Args:
         runs: Of the one trial.
@@ -125,7 +125,7 @@ def moved_ratio(one: Sequence[float], other: Sequence[float]) -> float | None:
 
 
 def allowance(moved: float | None) -> float:
-    """How far, as a logarithm, two trials may be apart for reasons that are the machine's own.
+    """Return how far, as a logarithm, two trials may be apart for the machine's own reasons.
 
     Args:
         moved: What ``moved_ratio`` says of them.
@@ -138,7 +138,7 @@ def allowance(moved: float | None) -> float:
 def is_behind(
     rates: Sequence[float], best: Sequence[float], found: Spread, *, moved: float | None
 ) -> bool:
-    """Whether the trial is surely slower than the best, by its runs so far.
+    """Return whether the trial is surely slower than the best, by its runs so far.
 
         log(best / trial) > t * spread * sqrt(1 / runs + 1 / runs of the best) + allowance
 
@@ -158,7 +158,7 @@ def is_behind(
 
 
 def surest(rate_per_s: Interval) -> tuple[float, float]:
-    """Low and high end at ``PROBABILITY`` each of a rate that was estimated.
+    """Return low and high end at ``PROBABILITY`` each of a rate that was estimated.
 
     An estimate's interval leaves 1 of 20 out on either side, so its width in the logarithm grows by
     2.326 / 1.645, the ratio of the normal quantiles.
@@ -171,7 +171,7 @@ def surest(rate_per_s: Interval) -> tuple[float, float]:
 
 
 def learned(best: float, known: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """The same ends by how far estimates were off in trials of this study.
+    """Move the same ends by how far estimates were off in trials of this study.
 
     Their errors have a mean (the same card and model) and a spread; the next one lies within
 
@@ -196,7 +196,7 @@ def learned(best: float, known: Sequence[tuple[float, float]]) -> tuple[float, f
 def line(
     points: Sequence[Point], arm: str, batch_size: int, *, least_ratio: float = LEAST_SPREAD_RATIO
 ) -> Interval | None:
-    """What a line through the points of the arm says at a batch, each end at ``PROBABILITY``.
+    """Return what a line through the arm's points says at a batch, each end at ``PROBABILITY``.
 
         value = fixed + per_sample * batch
 
@@ -241,15 +241,15 @@ class _Fit:
     per_sample: float
     count: int
     squares: float
-    """Of relative errors, summed."""
+    """The sum of the squares of relative errors."""
     inverse: tuple[float, float, float]
-    """Of the normal matrix: first, off the diagonal, last."""
+    """The inverse of the normal matrix: first, off the diagonal, last."""
     batches: tuple[int, int]
     """The smallest and the largest."""
 
     @classmethod
     def of(cls, points: Sequence[Point]) -> _Fit | None:
-        """None where all points have one batch."""
+        """Make it; None where all points have one batch."""
         batches = [point.batch_size for point in points]
         if len(set(batches)) < 2:
             return None
@@ -280,7 +280,7 @@ class _Fit:
         return self.fixed + self.per_sample * batch_size
 
     def leverage(self, batch_size: int) -> float:
-        """Variance of the line at a batch, over the squared relative spread."""
+        """Return the variance of the line at a batch, over the squared relative spread."""
         first, off, last = self.inverse
         return first + 2 * off * batch_size + last * batch_size * batch_size
 
@@ -292,7 +292,7 @@ class _Fit:
 def suspects(
     failed: Mapping[str, str], worked: Sequence[Mapping[str, str]]
 ) -> tuple[tuple[str, str], ...]:
-    """Settings of a trial that failed which no trial that ran has: one of them is the cause.
+    """Return settings of a trial that failed which no trial that ran has: one of them is the cause.
 
     Args:
         failed: Changes of the trial that failed.

@@ -21,7 +21,7 @@ LARGEST_WASTE_BYTES = 128 << 20
 """A chunk that is larger than the request by this much is divided in any case."""
 BINS = 21
 FIRST_REGION_BYTES = 2 << 20
-"""With growth the allocator first asks for this much, then for twice as much each time."""
+"""The bytes that the allocator first asks for with growth; then for twice as much each time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +38,15 @@ class Replay:
 
     requested_peak_bytes: int
     in_use_peak_bytes: int
-    """In whole chunks: what TensorFlow reports as its peak."""
+    """The peak in whole chunks: what TensorFlow reports as its peak."""
     footprint_bytes: int
-    """Of all memory that was ever part of a chunk in use: with fragmentation."""
+    """All memory that was ever part of a chunk in use: with fragmentation."""
     failed_at: int | None = None
     """Number of the request that found no chunk; None: all were served."""
     failed_bytes: int = 0
     """What that one asked for."""
     free_bytes: int = 0
-    """Under a limit: all that is free of it, at the failure or else when most was in use."""
+    """What is free under a limit, at the failure or else when most was in use."""
     largest_free_bytes: int = 0
     """The largest piece of that, which is the most that one more request could have had."""
 
@@ -73,12 +73,12 @@ class _Allocator:
     bins: list[list[tuple[int, int]]] = field(default_factory=lambda: [[] for _ in range(BINS)])
     """Free chunks of each bin as (size, address), smallest first."""
     chunks: dict[int, _Chunk] = field(default_factory=dict)
-    """By address."""
+    """The chunks by address."""
     reserved: int = 0
     next_region: int = FIRST_REGION_BYTES
 
     def free(self) -> tuple[int, int]:
-        """All that is free under the limit, and the largest piece of it."""
+        """Return all that is free under the limit, and the largest piece of it."""
         if self.limit_bytes is None:
             return 0, 0
         unasked = self.limit_bytes - self.reserved

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STEADY_RATIO = 0.5
 """The first half is left out: caches, thread arenas and first traces grow in it."""
 FEWEST_POINTS = 14
-"""Of the steady half: two for each of the fewest blocks that can give 95 %."""
+"""The fewest points of the steady half: two for each of the fewest blocks that can give 95 %."""
 _FEWEST_BLOCKS, _MOST_BLOCKS = 7, 16
 WARM_FITS = 2
 
@@ -36,7 +36,7 @@ class Slope:
 def slope(
     steps: Sequence[float], values: Sequence[float], *, confidence_ratio: float = 0.95
 ) -> Slope | None:
-    """How fast a series grows in its steady half.
+    """Return how fast a series grows in its steady half.
 
     The half is cut into 7-16 blocks, each of which stands for its least value: what is held for a
     moment drops out. Where memory grows in jumps, as by an iterator at every 16th step, blocks are
@@ -70,7 +70,7 @@ def slope(
 
 
 def slope_of_fits(values: Sequence[float]) -> Slope | None:
-    """The same from one fit to the next: few, and each of them is exact to what an allocator tells.
+    """Do the same from one fit to the next: few, each exact to what an allocator tells.
 
     The first two are left out: in them TensorFlow makes what all later ones share. Seven blocks
     then need no more than a value each.
@@ -96,7 +96,7 @@ def _slope_of(steady: Sequence[tuple[float, float]], count: int, confidence_rati
 
 
 def rises(values: Sequence[float]) -> int:
-    """How often a series rises for good: to a level that it does not fall below again."""
+    """Return how often a series rises for good: to a level that it does not fall below again."""
     count, level = 0, float("inf")
     for value in reversed(values):
         count += value < level < float("inf")
@@ -105,7 +105,7 @@ def rises(values: Sequence[float]) -> int:
 
 
 def steps_until(free_bytes: float, bytes_per_step: float) -> float:
-    """Steps until so much memory is used up; infinite where nothing grows.
+    """Return steps until so much memory is used up; infinite where nothing grows.
 
     Raises:
         ValueError: ``free_bytes`` is negative.
@@ -120,7 +120,7 @@ def _rise(one: tuple[float, float], two: tuple[float, float]) -> float:
 
 
 def _rank(count: int, confidence_ratio: float) -> int:
-    """How many of the sorted values may be left out at each end."""
+    """Return how many of the sorted values may be left out at each end."""
     rest, rank, below = (1.0 - confidence_ratio) / 2, 0, 0.5**count
     while rank + 1 < count / 2:
         below += math.comb(count, rank + 1) * 0.5**count

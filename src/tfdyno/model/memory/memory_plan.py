@@ -19,7 +19,7 @@ _LEAST_LEFT = 0.05
 
 
 def undominated(options: Sequence[Option]) -> tuple[Option, ...]:
-    """Those that fit and that no other fitting one beats, by the best figures; fastest first.
+    """Return those that fit and that no other fitting one beats, by best figures, fastest first.
 
     One beats another when it takes no more time per update and no more memory, and less of one.
     One that learns differently, by another optimizer, beats none with the script's own.
@@ -36,7 +36,7 @@ def _front(options: Sequence[Option]) -> list[Option]:
 
 
 def chosen_of(options: Sequence[Option], least_gain_ratio: float) -> Option | None:
-    """The fastest that fits, where every change has to pay (``preferred``).
+    """Return the fastest that fits, where every change has to pay (``preferred``).
 
     What learns differently, by another optimizer, comes only where nothing else fits.
 
@@ -48,7 +48,7 @@ def chosen_of(options: Sequence[Option], least_gain_ratio: float) -> Option | No
 
 
 def safe_of(options: Sequence[Option], chosen: Option) -> Option | None:
-    """The fastest whose whole range fits and that learns as the chosen one.
+    """Return the fastest whose whole range fits and that learns as the chosen one.
 
     None where the chosen one is certain: by its range, or by a compile at its own batch.
     """
@@ -59,7 +59,7 @@ def safe_of(options: Sequence[Option], chosen: Option) -> Option | None:
 
 
 def closest_of(options: Iterable[Option]) -> Option:
-    """The one that needs the least of its card's memory; the faster of equals."""
+    """Return the one that needs the least of its card's memory; the faster of equals."""
     return min(
         options,
         key=lambda one: (
@@ -100,7 +100,7 @@ def time_ratio(
 
 
 def change_log_width(ratio: float, factor: float) -> float:
-    """How far off, in the logarithm, is a ratio whose difference from 1 is off by ``factor``.
+    """Return how far off, in the log, a ratio is whose difference from 1 is off by ``factor``.
 
     Args:
         ratio: Above 0.

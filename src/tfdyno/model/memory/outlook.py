@@ -10,7 +10,8 @@ from tfdyno.core.measure.memory_outlook import CountedBy, MemoryOutlook
 from tfdyno.model.memory.growth import steps_until
 
 _LEAST_BYTES_PER_STEP = 64.0
-"""By an account that is exact to the byte: the smallest object of a tensor takes more."""
+"""The least growth by an account that is exact to the byte: the smallest object of a tensor takes
+more."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def outlooks(facts: StepFacts, step_s: float) -> tuple[MemoryOutlook, ...]:
-    """How the host's memory moves, by its closest account, and that of each device.
+    """Return how the host's memory moves, by its closest account, and that of each device.
 
     Args:
         facts: Of a look at the steps.
@@ -57,7 +58,7 @@ def _outlook(
     growing: GrowthFacts | None,
     step_s: float,
 ) -> MemoryOutlook:
-    """One place; ``course`` is missing where there were too few looks for a slope."""
+    """Return one place; ``course`` is missing where there were too few looks for a slope."""
     rate = _rate(course, growing)
     free_bytes = course.free_bytes if course else 0
     grows = growing is not None or _is_counted_up(course)
@@ -81,7 +82,7 @@ def _outlook(
 
 
 def _is_counted_up(course: MemoryCourse | None) -> bool:
-    """Whether TensorFlow's own account of a device rises."""
+    """Return whether TensorFlow's own account of a device rises."""
     if course is None or course.where == "host":
         return False
     return course.low_bytes_per_step >= _LEAST_BYTES_PER_STEP
@@ -97,13 +98,13 @@ def _rate(course: MemoryCourse | None, growing: GrowthFacts | None) -> Interval:
 
 
 def _counted_by(course: MemoryCourse | None, growing: GrowthFacts | None) -> CountedBy:
-    """Objects that were seen count where they say more than the slope does."""
+    """Count objects that were seen where they say more than the slope does."""
     if course is None or (growing and growing.bytes_per_step != course.bytes_per_step):
         return "objects"
     return course.counted_by
 
 
 def _until_full(free_bytes: int, rate: Interval) -> Interval | None:
-    """Fast growth fills it early: the interval turns round."""
+    """Turn the interval round: fast growth fills it early."""
     low, best, high = (steps_until(free_bytes, each) for each in (rate.high, rate.best, rate.low))
     return Interval(low=low, best=best, high=high) if math.isfinite(high) else None

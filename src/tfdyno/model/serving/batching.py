@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from tfdyno.model.serving.queue import Floats
 
 ENOUGH_RATIO = 0.98
-"""Of the greatest rate: a smaller limit that comes this near is taken, for it bounds the wait when
+"""The share of the greatest rate at which a smaller limit is taken, for it bounds the wait when
 more arrives than was planned for."""
 DELAY_RATIO = 0.05
-"""Of the promised time, the longest wait for company."""
+"""The share of the promised time that a wait for company may take."""
 _HALVINGS = 6
 _SLOWEST_PER_S = 1e-3
 
@@ -50,7 +50,7 @@ def choose(
     *,
     enough_per_s: float = float("inf"),
 ) -> Batching:
-    """The limit and delay with the largest throughput whose p99 still holds.
+    """Return the limit and delay with the largest throughput whose p99 still holds.
 
     The limit is the smallest that carries 98 % of the greatest rate at which 99 of 100 rows are
     answered in time, by the queue of ``serving_queue``. The delay is half of a single row's time,
@@ -94,7 +94,7 @@ def choose(
 
 
 def most_per_s(service_s: Floats, p99_s: float, *, enough_per_s: float = float("inf")) -> float:
-    """Greatest rate of rows at which 99 of 100 are answered in time; 0.0 where none is."""
+    """Return the greatest rate of rows with 99 of 100 answered in time; 0.0 where none is."""
     if not _holds(service_s, _SLOWEST_PER_S, p99_s):
         return 0.0
     low, high = 0.0, min(_bound_per_s(service_s, p99_s), enough_per_s)
@@ -112,7 +112,7 @@ def most_per_s(service_s: Floats, p99_s: float, *, enough_per_s: float = float("
 
 
 def _bound_per_s(service_s: Floats, p99_s: float) -> float:
-    """A rate that is surely too much, to search below.
+    """Return a rate that is surely too much, to search below.
 
     A server that is always busy settles where ``n = rate * s(n)`` rows come during a batch of n,
     and the slowest row waits for one such batch and runs in the next: longer than one and a half.
@@ -131,12 +131,12 @@ def _holds(service_s: Floats, rate: float, p99_s: float, delay_s: float = 0.0) -
 
 
 def _limits(most: int) -> list[int]:
-    """1, 2, 4, … and the largest batch that is known."""
+    """List 1, 2, 4, … and the largest batch that is known."""
     return sorted({*(2**power for power in range(most.bit_length())), most})
 
 
 def _delay_s(service_s: Floats, p99_s: float, rate: float) -> float:
-    """To a tenth of a millisecond; none where the rate would then be too much."""
+    """Round to a tenth of a millisecond; none where the rate would then be too much."""
     if len(service_s) == 1:
         return 0.0
     delay_s = int(min(float(service_s[0]) / 2.0, DELAY_RATIO * p99_s) * 1e4) / 1e4

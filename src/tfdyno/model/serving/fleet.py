@@ -26,18 +26,20 @@ if TYPE_CHECKING:
     from tfdyno.model.serving.queue import Floats
 
 TARGET_RATIO = 0.7
-"""Of the greatest rate: starting a replica takes a minute or more, and rates rise meanwhile."""
+"""The share of the greatest rate to aim at: starting a replica takes a minute or more, and rates
+rise meanwhile."""
 MOST_MACHINES = 10_000
 CURVE_SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
-"""Of what a replica carries in time; rates that it cannot keep up with are left out."""
+"""The shares of what a replica carries in time; rates that it cannot keep up with are left out."""
 _FRONT_ROOM = 3.0
 """Times of a request in the front that the batching leaves to it."""
 _BURST_RATIO = 2.0
 """What the batching has room for, over the most that the front can hand on for long."""
 _NEAR_RATIO = 1.1
-"""Of what the queue alone carries in the time that the front leaves: no more is looked for."""
+"""The share of what the queue alone carries in the time that the front leaves: no more is looked
+for."""
 _MOSTLY = 0.75
-"""Of the highest rate looked at: most often the answer is above it."""
+"""The share of the highest rate looked at: most often the answer is above it."""
 _HALVINGS = 5
 
 
@@ -58,7 +60,7 @@ def call_times(
     *,
     high: bool,
 ) -> dict[int, float]:
-    """Requests of a batch to the seconds that it keeps the GPU's server.
+    """Map a batch's requests to the seconds that it keeps the GPU's server.
 
     A batch of ``k`` requests has ``k * rows_per_request`` rows. Batches too large for the table are
     left out; where not even one request is in it, the table is empty.
@@ -75,7 +77,7 @@ def call_times(
 
 def capacity(call_s: Mapping[int, float], host_s: float, goal: ServingGoal,
              overhead: ServingOverhead) -> Capacity:  # fmt: skip
-    """How a replica with these times of a batch does best under the promise.
+    """Return how a replica with these times of a batch does best under the promise.
 
     Raises:
         ValueError: The table is empty.
@@ -108,7 +110,7 @@ def answered(
     rate_per_s: float,
     rows_per_request: int,
 ) -> Answered | None:
-    """What a request meets at a rate; None where the replica cannot keep up."""
+    """Return what a request meets at a rate; None where the replica cannot keep up."""
     limit = max(1, replica.max_batch_size // rows_per_request)
     best, high = (
         _met(service_times(times)[:limit], replica.host_s, rate_per_s, replica.max_delay_s)
@@ -133,7 +135,7 @@ def curve(
     replica: Replica,
     rows_per_request: int,
 ) -> LatencyCurve:
-    """Latency from a tenth of what a replica carries in time to a little beyond."""
+    """Return latency from a tenth of what a replica carries in time to a little beyond."""
     rates = [replica.most_per_s * share for share in CURVE_SHARES]
     met = [answered(best_s, high_s, replica, rate, rows_per_request) for rate in rates]
     found = [one for one in met if one]
@@ -149,7 +151,7 @@ def curve(
 
 
 def machines_for(replica: Replica, gpus_per_machine: int, goal: ServingGoal) -> int:
-    """Machines that the peak needs, without spare ones; 0: no number is enough."""
+    """Return machines that the peak needs, without spare ones; 0: no number is enough."""
     if replica.most_per_s <= 0.0:
         return 0
     needed = ceil(goal.peak_per_s / replica.most_per_s / gpus_per_machine)
@@ -196,7 +198,7 @@ def _in_time(
 
 
 def _met(service_s: Floats, host_s: float, rate_per_s: float, delay_s: float) -> Load | None:
-    """The queue of the GPU with the front before it."""
+    """Return the queue of the GPU with the front before it."""
     front = load_at(np.array([host_s]), rate_per_s)
     queue = load_at(service_s, rate_per_s, delay_s) if front else None
     if front is None or queue is None:

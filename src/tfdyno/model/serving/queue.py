@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_BUSY_RATIO = 0.98
-"""Of a full server's rate: beyond it a steady state takes longer to settle than a day's peak."""
+"""The share of a full server's rate beyond which a steady state takes longer to settle than a day's
+peak."""
 _MOMENTS = 32
 """Moments of a batch under way at which a row may arrive: its length over this is resolved."""
 _RELATIVE = 1.002
@@ -58,7 +59,7 @@ class Load:
     p50_s: float
     p99_s: float
     mean_s: float
-    """From arrival to answer: waiting and service."""
+    """The mean time from arrival to answer: waiting and service."""
     busy_ratio: float
     """Share of the time that a batch is under way."""
     mean_batch: float
@@ -66,7 +67,7 @@ class Load:
 
 
 def service_times(latency_s_by_batch: Mapping[int, float], most: int = 0) -> Floats:
-    """Seconds of a batch of 1, 2, … rows, on straight lines between the sizes that are known.
+    """Return the seconds of 1, 2, … rows, on straight lines between the sizes that are known.
 
     A larger batch is never taken to be faster: a table that says so is raised to what a smaller one
     took. Sizes below the smallest known take as long as that does.
@@ -89,12 +90,12 @@ def service_times(latency_s_by_batch: Mapping[int, float], most: int = 0) -> Flo
 
 
 def full_rate_per_s(service_s: Floats) -> float:
-    """Rows per second of a server whose every batch is full: no more can be answered."""
+    """Return rows per second of a server whose every batch is full: no more can be answered."""
     return float(len(service_s) / service_s[-1])
 
 
 def load_at(service_s: Floats, rate_per_s: float, delay_s: float = 0.0) -> Load | None:
-    """What a row meets on one server; None where the server cannot keep up.
+    """Return what a row meets on one server; None where the server cannot keep up.
 
     Args:
         service_s: Seconds of a batch of 1, 2, … up to the limit, never falling.
@@ -128,7 +129,7 @@ class _Queue:
         """Law of the rows that come within the delay after the first one."""
 
     def starts(self) -> Floats | None:
-        """Probability of 1, 2, … rows waiting at a start; None where it does not settle."""
+        """Return probability of 1, 2, … rows waiting at a start; None where it does not settle."""
         states = self._states()
         while states <= _MOST_STATES:
             found = _steady(self._transitions(states))
@@ -138,7 +139,7 @@ class _Queue:
         return None
 
     def _states(self) -> int:
-        """Enough for the fixed point of ``n = rate * s(n)``, with ten deviations."""
+        """Count states enough for the fixed point of ``n = rate * s(n)``, with ten deviations."""
         usual = 1.0
         for _ in range(60):
             taken = min(self.limit, max(1, ceil(usual)))
@@ -147,7 +148,7 @@ class _Queue:
         return min(_MOST_STATES, ceil(usual + 10.0 * sqrt(usual) + 24.0))
 
     def _transitions(self, states: int) -> Floats:
-        """Row ``n - 1``: law of the next start after one with ``n`` rows; the rest in the last."""
+        """Fill row ``n - 1`` with the next start's law after ``n`` rows; the rest in the last."""
         alone = min(states, self.limit)
         chain = np.zeros((states, states))
         for taken in range(1, alone + 1):
@@ -161,7 +162,7 @@ class _Queue:
         return chain
 
     def _after(self, taken: int, states: int) -> Floats:
-        """Law of the start after a batch that left nobody behind."""
+        """Return the law of the start after a batch that left nobody behind."""
         gathers, crowd = self._split(taken, states + 1)
         law = crowd[1:].copy()
         law[-1] += max(0.0, 1.0 - gathers - crowd.sum())
@@ -171,7 +172,7 @@ class _Queue:
         return law
 
     def _split(self, taken: int, length: int) -> tuple[float, Floats]:
-        """The chance that the next batch waits for company, and the law of rows where it does not.
+        """Return the chance that the next batch waits for company, and the law of rows if not.
 
         It starts at once if a row arrived more than the delay before this one ended. Else it starts
         the delay after the first arrival, during this batch or later, with whoever joined.
@@ -205,7 +206,7 @@ class _Queue:
         )
 
     def _meet(self, tally: _Tally, taken: int, chance: float) -> None:
-        """Rows that arrive during a batch which left nobody behind and start when it ends."""
+        """Count rows that arrive during a batch which left nobody behind and start when it ends."""
         service = float(self.service_s[taken - 1])
         rest = service * (np.arange(_MOMENTS) + 0.5) / _MOMENTS
         reach = self.limit + _reach(self.rate * service)
@@ -219,7 +220,7 @@ class _Queue:
             self._wait(tally, rest[moments], service, others, weight)
 
     def _meet_left(self, tally: _Tally, left: Floats) -> None:
-        """Rows that arrive during a full batch which left 1, 2, … behind."""
+        """Count rows that arrive during a full batch which left 1, 2, … behind."""
         chance = float(left.sum())
         if chance <= _NEGLIGIBLE:
             return
@@ -241,7 +242,7 @@ class _Queue:
         *,
         left: Floats | None = None,
     ) -> None:
-        """Rows that come with ``rest`` seconds of a batch to go and start at its end or later."""
+        """Count rows that come with ``rest`` s of a batch to go and start at its end or later."""
         joined = others[: self.limit]
         sizes = np.flatnonzero(joined > _NEGLIGIBLE)
         tally.add(rest[:, None] + self.service_s[None, sizes], weight * joined[None, sizes])
@@ -258,7 +259,7 @@ class _Queue:
         self._later(tally, rest, weight * ahead)
 
     def _later(self, tally: _Tally, rest: Floats, weights: Floats) -> None:
-        """Rows with whole batches ahead: ``weights`` by moment and number of rows ahead."""
+        """Count rows with whole batches ahead: ``weights`` by moment and number of rows ahead."""
         positions = np.flatnonzero(weights.sum(axis=0) > _NEGLIGIBLE)
         positions = positions[positions >= self.limit]
         waits = rest[:, None] + (positions // self.limit)[None] * self.service_s[-1]
@@ -267,7 +268,7 @@ class _Queue:
         tally.add(waits + own, weights[:, positions])
 
     def _gather(self, tally: _Tally, alone: Floats) -> None:
-        """Rows of the batches that wait for company: the first one all of the delay."""
+        """Count rows of the batches that wait for company: the first one all of the delay."""
         times = [self._split(taken, 1)[0] for taken in range(1, len(alone) + 1)]
         chance = float(alone @ np.array(times))
         for joined in np.flatnonzero(self.gathered > _NEGLIGIBLE):
@@ -311,7 +312,7 @@ class _Tally:
 
 
 def _steady(chain: Floats) -> Floats:
-    """The law that a step of the chain leaves as it is."""
+    """Return the law that a step of the chain leaves as it is."""
     states = len(chain)
     balance = chain.T - np.eye(states)
     balance[-1] = 1.0
@@ -322,18 +323,18 @@ def _steady(chain: Floats) -> Floats:
 
 
 def _reach(mean: float) -> int:
-    """Arrivals that practically never are more."""
+    """Return a count that arrivals practically never exceed."""
     return ceil(mean + 10.0 * sqrt(mean) + 12.0)
 
 
 def _poisson(mean: float, length: int) -> Floats:
-    """Probability of 0, 1, … arrivals, ``length`` of them; what lies beyond is left out."""
+    """Return probability of 0, 1, … arrivals, ``length`` of them; what lies beyond is left out."""
     row: Floats = _poissons(np.array([mean]), length)[0]
     return row
 
 
 def _poissons(means: Floats, length: int) -> Floats:
-    """A row of such probabilities for every mean."""
+    """Return a row of such probabilities for every mean."""
     safe = np.maximum(means, _SMALLEST)[:, None]
     logs = np.arange(length)[None] * np.log(safe) - safe - _log_factorials(length)[None]
     chances: Floats = np.exp(logs)

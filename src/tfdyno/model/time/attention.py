@@ -73,7 +73,7 @@ class AttentionCard:
     sm_count: int
     peak_flops_per_s: float
     clock_hz: float
-    """Of the special function units."""
+    """The clock of the special function units."""
     bandwidth_bytes_per_s: float
     rate: ProductRate
 
@@ -92,7 +92,7 @@ def attention_card(gpu: Gpu, unit: Unit, rates: ProductRates) -> AttentionCard:
 def attention_seconds(
     attentions: Attentions, card: AttentionCard, rates: ProductRates, *, backward: bool = False
 ) -> Floats:
-    """Seconds of every attention on the GPU, launching from the host not counted.
+    """Return seconds of every attention on the GPU, launching from the host not counted.
 
     Args:
         attentions: What is computed.
@@ -111,7 +111,7 @@ def attention_seconds(
 def attention_compute_seconds(
     attentions: Attentions, card: AttentionCard, rates: ProductRates, *, backward: bool = False
 ) -> Floats:
-    """Seconds of the arithmetic alone: C of the module's first lines."""
+    """Return seconds of the arithmetic alone: C of the module's first lines."""
     block = rates.attention.block
     products = BACKWARD_PRODUCTS if backward else FORWARD_PRODUCTS
     s_per_flop = card.sm_count / (card.rate.peak_ratio * card.peak_flops_per_s)
@@ -125,7 +125,7 @@ def attention_compute_seconds(
 
 
 def attention_bytes(attentions: Attentions, tensors: float = FORWARD_TENSORS) -> Floats:
-    """Bytes of queries and results, keys and values, which pass through memory once."""
+    """Return bytes of queries and results, keys and values, which pass through memory once."""
     of_queries = attentions.heads * attentions.queries
     of_keys = attentions.key_heads * attentions.keys
     elements = attentions.batch * attentions.head_dim * (of_queries + of_keys)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.time_model import Swept
 
 BYTES_PER_S = Interval(low=4e9, best=6.5e9, high=1.2e10)
-"""From memory that is not pinned. On an H200 (PCIe 5.0 x16, virtual machine, 2026-11-27) single
-tensors of 64 and 256 MiB came at 7.0 and 6.3 GB/s, batches of a dataset at 5.5 and 7.8."""
+"""The rate from memory that is not pinned. On an H200 (PCIe 5.0 x16, virtual machine, 2026-11-27)
+single tensors of 64 and 256 MiB came at 7.0 and 6.3 GB/s, batches of a dataset at 5.5 and 7.8."""
 KERAS_S = Interval(low=0.0002, best=0.001, high=0.0025)
 """Between two steps of ``fit``: the iterator, callbacks, the call. On an H200 (virtual machine,
 2026-11-27) small networks took 1.8 ms (batch 128) and 0.9 ms (1,024) longer than step and copy; on
@@ -30,7 +30,7 @@ INPUTS = "inputs"
 
 
 def copy_s(found: Estimate, software: Software | None, swept: Swept | None) -> Interval | None:
-    """Seconds that a batch is on its way to the card; None where nothing is known of that.
+    """Return seconds that a batch is on its way to the card; None where nothing is known of that.
 
     Args:
         found: The step.
@@ -50,7 +50,7 @@ def copy_s(found: Estimate, software: Software | None, swept: Swept | None) -> I
 
 
 def fit_step_s(found: Estimate) -> Interval | None:
-    """Seconds of a step of ``fit`` with data in the host's memory; None where nothing is known.
+    """Return the seconds of a step of ``fit`` with data in host memory; None: nothing is known.
 
     A longer ``steps_per_execution`` hides what Keras does itself, ``prefetch_to_device`` the copy.
 

@@ -15,7 +15,7 @@ MIDDLE = 0.90
 
 
 def bus_bytes_per_s(size_bytes: float, replicas: int, time_s: float) -> float:
-    """``2 (n - 1) / n * size / time``: what each link of a ring carries, whatever n is.
+    """Return ``2 (n - 1) / n * size / time``: what each link of a ring carries, whatever n is.
 
     Args:
         size_bytes: Of the buffer of one replica.
@@ -36,7 +36,7 @@ def bus_bytes_per_s(size_bytes: float, replicas: int, time_s: float) -> float:
 def spread_bytes_per_s(
     size_bytes: float, replicas: int, times_s: Sequence[float]
 ) -> tuple[float, float, float]:
-    """Low, median and high bus bandwidth of repeats, 90 % of them between low and high."""
+    """Return low, median and high bus bandwidth of repeats, 90 % of them between low and high."""
     half = MIDDLE / 2.0
     slow, middle, quick = (quantile(times_s, share) for share in (0.5 + half, 0.5, 0.5 - half))
     low, best, high = (bus_bytes_per_s(size_bytes, replicas, t) for t in (slow, middle, quick))
@@ -46,7 +46,7 @@ def spread_bytes_per_s(
 def expected_bytes_per_s(
     size_bytes: float, replicas: int, link_bytes_per_s: float, latency_s: float
 ) -> float:
-    """Bus bandwidth of a ring at this size, in which the latency of the hops is time as well."""
+    """Return a ring's bus bandwidth at this size, in which the hops' latency is time as well."""
     time_s = ring_all_reduce_s(
         size_bytes, replicas, bus_bytes_per_s=link_bytes_per_s, latency_s=latency_s
     )

@@ -29,7 +29,7 @@ MOST_ROOFLINE_POINTS = 40
 def kernel_causes(
     table: KernelTable, batch_size: float, rates: Rates, how: Factors, constants: Constants
 ) -> Causes:
-    """Device seconds of every kernel by cause on the first target of ``rates``."""
+    """Return device seconds of every kernel by cause on the first target of ``rates``."""
     paid, index = executed(rates, table.classes, how), table.class_index
     each = Rates(
         s_per_flop=paid.s_per_flop[0, index],
@@ -41,7 +41,7 @@ def kernel_causes(
 
 
 def seconds_by_kind(table: KernelTable, seconds: Floats) -> dict[str, float]:
-    """Device seconds by kind of kernel, longest first."""
+    """Return device seconds by kind of kernel, longest first."""
     by_kind: defaultdict[str, float] = defaultdict(float)
     by_class = np.bincount(table.class_index, seconds, minlength=len(table.classes))
     for cost_class, spent in zip(table.classes, by_class.tolist(), strict=True):
@@ -57,14 +57,14 @@ def forward_ratio(kernels: Iterable[Kernel], seconds: Floats) -> float:
 
 
 def forward_kernels(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:
-    """Those of the forward pass."""
+    """Return those of the forward pass."""
     return tuple(kernel for kernel in kernels if kernel.phase == "forward")
 
 
 def layer_times(
     kernels: Iterable[Kernel], seconds: Floats, batch_size: float
 ) -> tuple[LayerTime, ...]:
-    """Device time by layer of the user's model, longest first; "(other)" has no layer."""
+    """Return device time by layer of the user's model, longest first; "(other)" has no layer."""
     phases: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     kinds: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     flops: defaultdict[str, float] = defaultdict(float)
@@ -92,7 +92,7 @@ def layer_times(
 def roofline_points(
     kernels: Iterable[Kernel], seconds: Floats, batch_size: float
 ) -> tuple[RooflinePoint, ...]:
-    """Kernels of one kind and layer as a point, longest first, ``MOST_ROOFLINE_POINTS`` at most.
+    """Give kernels of one kind and layer as a point, longest first, up to ``MOST_ROOFLINE_POINTS``.
 
     Kernels without FLOPs (copies) have no place on a roofline and are left out.
     """
@@ -119,7 +119,7 @@ def roofline_points(
 
 
 def held_buffers(plan: BufferPlan, batch_size: float) -> tuple[HeldBuffer, ...]:
-    """The plan's largest buffers at a batch, largest first; those of no size are left out."""
+    """Return the plan's largest buffers at a batch, largest first, without those of no size."""
     found = [
         HeldBuffer(
             name=one.name,

@@ -57,7 +57,7 @@ def step_energy_j(
 
 
 def epoch_energy_kwh(step_j: Interval, *, samples: int, batch_size: int) -> Interval | None:
-    """Energy of one pass over ``samples`` at ``step_j`` a step; None where their number is unknown.
+    """Return the energy of one pass over ``samples`` at ``step_j`` a step; None: number unknown.
 
     A last, smaller batch is a step too.
     """

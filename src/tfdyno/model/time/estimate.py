@@ -196,7 +196,7 @@ def _explained(program: Program, timed: _Timed, case: StepCase) -> Explanation:
 
 
 def _exchange(case: StepCase, device_s: float) -> Exchange | None:
-    """The gradient exchange; none where a card trains alone."""
+    """Return the gradient exchange; none where a card trains alone."""
     if case.cluster is None:
         return None
     return scaling.exchange(
@@ -210,7 +210,7 @@ def _exchange(case: StepCase, device_s: float) -> Exchange | None:
 
 
 def _joined_fields(timed: _Timed, case: StepCase) -> dict[str, Any]:
-    """What joins the cards, and what their exchange costs."""
+    """Return what joins the cards, and what their exchange costs."""
     cluster, found = case.cluster, timed.exchange
     if cluster is None or found is None:
         return {"link": ""}

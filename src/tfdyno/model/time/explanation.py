@@ -53,7 +53,7 @@ class Basis:
     batch_size: int
     pricing: Pricing
     timing: Timing
-    """On one card."""
+    """The timing on one card."""
     exchange: Exchange | None
     width: Width
 
@@ -117,7 +117,7 @@ class _Group:
 
 
 def _groups(basis: Basis) -> tuple[list[_Group], dict[str, float]]:
-    """Kernels of one class, dtype, size, direction and phase together, longest first.
+    """Return kernels of one class, dtype, size, direction and phase together, longest first.
 
     With them the seconds of all kernels by cause.
     """
@@ -153,7 +153,7 @@ def _groups(basis: Basis) -> tuple[list[_Group], dict[str, float]]:
 
 
 def _alike(kernels: Sequence[Kernel], table: KernelTable) -> Iterable[list[int]]:
-    """Places of the kernels that are listed as one."""
+    """Return places of the kernels that are listed as one."""
     found: defaultdict[object, list[int]] = defaultdict(list)
     for index, (kernel, place) in enumerate(zip(kernels, table.class_index, strict=True)):
         sizes = tuple(sorted(item for item in kernel.dims.items() if item[0] != _UNLISTED))
@@ -162,7 +162,7 @@ def _alike(kernels: Sequence[Kernel], table: KernelTable) -> Iterable[list[int]]
 
 
 def _host(groups: Sequence[_Group], basis: Basis) -> tuple[HostCost, ...]:
-    """What the host pays, kernel by kernel and for convolutions on top, where they cost more."""
+    """Return what the host pays, kernel by kernel and for convolutions, where they cost more."""
     launches: defaultdict[str, float] = defaultdict(float)
     for group in groups:
         launches["kernels"] += group.work.launches
@@ -195,7 +195,7 @@ def _host(groups: Sequence[_Group], basis: Basis) -> tuple[HostCost, ...]:
 
 
 def _how_many(groups: Sequence[_Group], enough_s: float) -> int:
-    """Groups, longest first, that take ``enough_s`` together."""
+    """Return groups, longest first, that take ``enough_s`` together."""
     reached = accumulate(group.time_s for group in groups)
     return next((n for n, sum_s in enumerate(reached, start=1) if sum_s >= enough_s), len(groups))
 
@@ -247,7 +247,7 @@ def _route(group: _Group, basis: Basis) -> str:
 
 
 def _dims(kernel: Kernel, basis: Basis) -> dict[str, tuple[int, ...]]:
-    """Sizes at the batch asked: a program is made at another."""
+    """Return sizes at the batch asked: a program is made at another."""
     grown = basis.batch_size / basis.program.batch_size
     return {
         name: tuple(round(size * grown) for size in sizes) if name in kernel.dims_scaled else sizes
@@ -280,7 +280,7 @@ def _peak_names(listed: Iterable[KernelPrice]) -> dict[str, None]:
 
 
 def _names(listed: Iterable[KernelPrice], exchange: Exchange | None) -> set[str]:
-    """Constants behind the terms that are shown."""
+    """Name the constants behind the terms that are shown."""
     terms = [term for one in listed for term in one.terms]
     found = {factor.constant for term in terms for factor in (*term.more, *term.shares)}
     found |= {term.each for term in terms}

@@ -41,7 +41,7 @@ COLUMNS_AT_ONCE = 16
 ENOUGH_BLOCKS = 16
 """So many blocks of columns and TensorFlow no longer splits the rows among blocks."""
 MOST_COLUMNS = 4096
-"""Of more, each has one thread that walks down all rows."""
+"""The most columns: of more, each has one thread that walks down all rows."""
 LONG_ROW = 1024
 """Rows this long get a block of threads each instead of a warp."""
 PLANE_ROWS = 16
@@ -180,7 +180,7 @@ def step_of(work: GraphWork, found: kernel_law.Seconds, constants: Constants) ->
 
 
 def _waits(program: Program, batch_size: float, resident: float) -> Floats:
-    """Loads one after the other in the thread of each kernel that has most, times the rounds."""
+    """Count loads one after the other in the thread with most, times the rounds."""
     kernels = program.kernels
 
     def sizes(name: str) -> Floats:
@@ -201,13 +201,13 @@ def _waits(program: Program, batch_size: float, resident: float) -> Floats:
 
 
 def _is_softmax(one: Kernel, batch_size: float) -> bool:
-    """Whether sums come with a result for each element; sums of two have one for every second."""
+    """Return whether sums come with a result for each element; sums of two have one in two."""
     written, read = one.write_bytes.at(batch_size), one.read_bytes.at(batch_size)
     return one.kind == "reduce" and written > 0.5 * read > 0.0
 
 
 def waits_of_sum(axes: Floats, resident: float) -> Floats:
-    """Loads one after the other in sums, as TensorFlow's kernels split them among threads.
+    """Return loads one after the other in sums, as TensorFlow's kernels split them among threads.
 
     Args:
         axes: Extents of the axes before those added up, of those and of the axes behind them, in
@@ -247,7 +247,7 @@ def waits_of_sum(axes: Floats, resident: float) -> Floats:
 
 
 def _waits_of_pieces(axes: Floats, resident: float) -> Floats:
-    """The same of what lies in pieces: a block for each result."""
+    """Return the same of what lies in pieces: a block for each result."""
     _, summed, results = np.moveaxis(axes, -1, 0)
     rounds = _rounds(results * MULTIPROCESSOR, resident)
     return np.asarray(INDEX_WAITS * rounds * summed / (ROW_BLOCK * SCATTERED_LOADS))
@@ -258,5 +258,5 @@ def _rounds(threads: Floats, resident: float) -> Floats:
 
 
 def _power_of_two(blocks: Floats) -> Floats:
-    """Blocks among which rows are split: 32 at most, rounded down to such a number."""
+    """Return blocks among which rows are split: 32 at most, rounded down to such a number."""
     return np.asarray(2.0 ** np.floor(np.log2(np.clip(blocks, 1.0, WARP))))

@@ -79,7 +79,7 @@ def width(
     launch_share: float,
     by_kernel: frozenset[str] | None = None,
 ) -> Width:
-    """How wide the 90 % interval is and why.
+    """Return how wide the 90 % interval is and why.
 
     The bucket is (family, mode, execution); one without measurements takes the widest of its
     family, of its mode and execution, and of all. Its width grows with ``launch_share``, the share
@@ -123,7 +123,7 @@ def width(
 def _of_kernels(
     widths: Mapping[str, BucketWidth], name: str, gpu: Gpu, measured: frozenset[str]
 ) -> Width:
-    """The width of a step that is priced kernel by kernel: wider on a card like none measured."""
+    """Return the width of a step priced by kernels: wider on a card like none measured."""
     reasons, bucket = [], f"{KERNELS}/{name}"
     if bucket not in widths:
         reasons.append(f"too few steps were measured of {name}: as wide as all steps need")
@@ -155,16 +155,16 @@ def _widest_alike(widths: Mapping[str, BucketWidth], bucket: str) -> str:
 
 
 def widening(launch_share: Number) -> Number:
-    """How much wider a range is for this share of launches and host: sqrt(1 + (w share)^2)."""
+    """Widen a range for this share of launches and host: sqrt(1 + (w share)^2)."""
     return np.hypot(1.0, LAUNCH_WIDENING * launch_share)
 
 
 def unseen(gpu: Gpu, execution: str) -> bool:
-    """Whether no card of this generation or a later one was measured under the execution."""
+    """Return whether no card of this generation or a later one was measured under the execution."""
     first = UNSEEN_CAPABILITY.get(execution)
     return first is not None and int(gpu.compute_capability.split(".")[0]) >= first
 
 
 def around(best: float, log_width: float) -> Interval:
-    """The interval ``best / exp(w)`` to ``best * exp(w)``."""
+    """Return the interval ``best / exp(w)`` to ``best * exp(w)``."""
     return Interval(low=best * exp(-log_width), best=best, high=best * exp(log_width))

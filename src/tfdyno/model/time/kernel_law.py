@@ -47,7 +47,7 @@ FIRST_CHANNELS_LAST_TF32 = 9.0
 """Compute capability from which on XLA keeps float32 tensors with the channels last, as tensor
 cores want them: ResNet-50 in float32 compiled for 7.0, 7.5 and 8.0 has channels first."""
 LEAST_PART = 0.02
-"""Of a kernel's time beyond the floor: less is not worth a line of its own."""
+"""The least part of a kernel's time beyond the floor: less is not worth a line of its own."""
 ELEMENT_BYTES = {"f64": 8.0, "f32": 4.0, "f16": 2.0, "bf16": 2.0}
 ALIGNED_BYTES = 16
 """cuBLAS reads rows in vectors of so many bytes; rows of other lengths take slower kernels. XLA
@@ -161,7 +161,7 @@ def work_of(
 def _classes(
     program: Program, table: KernelTable, gpu: Gpu, *, tf32_allowed: bool
 ) -> tuple[list[LawClass], list[Unit | None]]:
-    """Class and unit of every kernel; no unit where no library computes it."""
+    """Return class and unit of every kernel; no unit where no library computes it."""
     names: Mapping[Unit, str] = {"fp32": "cuda", "fp64": "cuda", "tf32_tensor": "tf32"}
     classes: list[LawClass] = []
     units: list[Unit | None] = []
@@ -194,7 +194,7 @@ def _classes(
 
 
 def _aligned(kernel: Kernel) -> bool:
-    """Whether rows of a float32 product begin at whole vectors, as far as the model decides it."""
+    """Return whether rows of a float32 product begin at whole vectors, as the model decides it."""
     fixed = (n for n in ("m", "n", "k") if n not in kernel.dims_scaled)
     return all(prod(kernel.dims.get(name, (4,))) * 4 % ALIGNED_BYTES == 0 for name in fixed)
 
@@ -203,7 +203,7 @@ def _products(
     kernels: Sequence[Kernel], grown: float, gpu: Gpu, unit: Unit, rates: ProductRates,
     clock_ratio: float,
 ) -> Floats:  # fmt: skip
-    """Seconds of arithmetic of products, and of convolutions as the products that they are."""
+    """Return the seconds of products, and of convolutions as the products that they are."""
     sizes = np.array([_product_sizes(kernel, grown) for kernel in kernels], dtype=float)
     element = np.array([ELEMENT_BYTES.get(kernel.dtype, 4.0) for kernel in kernels])
     products = Products(
@@ -215,7 +215,7 @@ def _products(
 
 
 def _product_sizes(kernel: Kernel, grown: float) -> tuple[float, float, float, float]:
-    """m, n, k and how many of them one kernel computes, at the batch asked."""
+    """Return m, n, k and how many of them one kernel computes, at the batch asked."""
 
     def size(name: str) -> float:
         scaled = grown if name in kernel.dims_scaled else 1.0
@@ -233,7 +233,7 @@ def _product_sizes(kernel: Kernel, grown: float) -> tuple[float, float, float, f
 
 
 def compute_constants(one: LawClass) -> tuple[str, ...]:
-    """Names of the constants whose product is the share that a class reaches of its full rate."""
+    """Name the constants whose product is the share that a class reaches of its full rate."""
     cost = one.cost
     if cost.kind not in LIBRARY_KINDS:
         return ("u_elements",)
@@ -246,7 +246,7 @@ def compute_constants(one: LawClass) -> tuple[str, ...]:
 
 
 def cuda_constants(one: LawClass) -> tuple[str, ...]:
-    """The same of a float32 convolution that is done on the CUDA cores instead of in TF32."""
+    """Name the same of a float32 convolution that runs on the CUDA cores instead of in TF32."""
     return (*_convolution_constants(one), *_winograd(one, "cuda"))
 
 
@@ -297,7 +297,7 @@ def seconds(work: Work, constants: Constants) -> Seconds:
 
 
 def alone(work: Work, constants: Constants) -> tuple[Floats, Floats]:
-    """Seconds of a launch's arithmetic and of its traffic, each as if the other took none.
+    """Return seconds of a launch's arithmetic and of its traffic, each as if the other took none.
 
     Of TF32 with its copies and of CUDA cores without, what is quicker: cuDNN tries both.
     """
@@ -305,12 +305,12 @@ def alone(work: Work, constants: Constants) -> tuple[Floats, Floats]:
 
 
 def on_cuda_cores(work: Work, constants: Constants) -> Booleans:
-    """Which float32 convolutions are quicker on the CUDA cores than in TF32 with its copies."""
+    """Mark float32 convolutions that are quicker on the CUDA cores than in TF32 with its copies."""
     return _quicker(work, constants)[2]
 
 
 def _quicker(work: Work, constants: Constants) -> tuple[Floats, Floats, Booleans]:
-    """Arithmetic, traffic, and where the CUDA cores are what is quicker."""
+    """Return arithmetic, traffic, and where the CUDA cores are what is quicker."""
     power = constants["overlap_power"]
     tensor, moved = _on_tensor_cores(work, constants)
     cuda, once = _on_cuda_cores(work, constants)
@@ -339,7 +339,7 @@ def _traffic(work: Work, constants: Constants) -> Floats:
 
 
 def host_seconds(work: Work, constants: Constants) -> float:
-    """What the host needs for the launches of a step, beside the device."""
+    """Return what the host needs for the launches of a step, beside the device."""
     convolutions = np.array([one.cost.kind == "convolution" for one in work.classes], dtype=bool)
     launched = float(work.launches[convolutions[work.class_index]].sum())
     every, looped = float(work.launches.sum()), float(work.looped.sum())

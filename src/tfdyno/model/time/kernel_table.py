@@ -49,18 +49,18 @@ class KernelTable:
     flops: Floats
     """Useful ones, as the model needs them."""
     executed_flops: Floats
-    """With those that grouped convolutions waste on part-filled tiles."""
+    """FLOPs with those that grouped convolutions waste on part-filled tiles."""
     traffic_bytes: Floats
     extra_bytes: Floats
     """Bytes read again because windows overlap (pooling)."""
 
     @staticmethod
     def of(program: Program) -> KernelTable:
-        """The table of a program; made once per program object."""
+        """Return the table of a program; made once per program object."""
         return _cached(_Identity(program))
 
     def work(self, batch_size: float) -> ClassWork:
-        """The work at a batch, summed by class: all that the time of a whole step depends on."""
+        """Sum the work at a batch by class: all that the time of a whole step depends on."""
         each = self.by_kernel(batch_size)
 
         def by_class(values: Floats) -> Floats:
@@ -75,7 +75,7 @@ class KernelTable:
         )
 
     def by_kernel(self, batch_size: float) -> ClassWork:
-        """The work at a batch, kernel by kernel."""
+        """Return the work at a batch, kernel by kernel."""
         at = np.array([1.0, batch_size])
         return ClassWork(
             launches=self.launches,
@@ -137,7 +137,7 @@ def table_of_kernels(kernels: tuple[Kernel, ...]) -> KernelTable:
 
 
 def class_of(kernel: Kernel) -> CostClass:
-    """The cost class of a kernel; only library kernels differ by dtype and direction."""
+    """Return the cost class of a kernel; only library kernels differ by dtype and direction."""
     if kernel.kind == "gemm":
         return CostClass(kind="gemm", dtype=kernel.dtype)
     if kernel.kind != "convolution":
@@ -173,14 +173,14 @@ def convolution_shape(kernel: Kernel) -> str:
 
 
 def window_overlap(kernel: Kernel) -> float:
-    """How often a pooling kernel reads an element: window size over stride, at least 1."""
+    """Return how often a pooling kernel reads an element: window size over stride, at least 1."""
     if kernel.kind != "window":
         return 1.0
     return max(1.0, prod(kernel.dims.get("window", (1,))) / prod(kernel.dims.get("stride", (1,))))
 
 
 def tile_padding(kernel: Kernel) -> float:
-    """FLOPs that a grouped convolution executes per useful one: part-filled tiles cost in full."""
+    """Return FLOPs that a grouped convolution executes per useful one: part-filled tiles count."""
     groups = _one(kernel, "groups")
     if kernel.kind != "convolution" or groups <= 1:
         return 1.0

@@ -63,7 +63,7 @@ class Targets:
     """Index into ``UNITS`` for each dtype."""
 
     def __len__(self) -> int:
-        """Number of targets."""
+        """Return number of targets."""
         return len(self.bandwidth_bytes_per_s)
 
 
@@ -108,7 +108,7 @@ def targets(cards: Sequence[tuple[Gpu, bool]], sustained: Mapping[str, float]) -
 
 
 def unit_of(gpu: Gpu, dtype: str, *, tf32_allowed: bool) -> tuple[str, float]:
-    """Unit that multiplies a dtype on a card and its dense peak in FLOP/s.
+    """Return the unit that multiplies a dtype on a card and its dense peak in FLOP/s.
 
     A 16-bit type without tensor cores is computed in float32 on CUDA cores, as cuDNN and cuBLAS do
     on cards before 7.0: half is then only a storage format.
@@ -121,7 +121,7 @@ def unit_of(gpu: Gpu, dtype: str, *, tf32_allowed: bool) -> tuple[str, float]:
 
 
 def peak_unit(gpu: Gpu, dtype: str, *, tf32_allowed: bool) -> Unit:
-    """The unit of ``unit_of`` as the data sheet names it."""
+    """Return the unit of ``unit_of`` as the data sheet names it."""
     unit = unit_for(gpu, dtype, tf32_allowed=tf32_allowed)
     if unit == "tf32_tensor" or (unit != "fp16_vector" and peak_flops_per_s(gpu, unit)):
         return unit
@@ -146,7 +146,7 @@ def rates(classes: Sequence[CostClass], cards: Targets, constants: Constants) ->
 
 
 def on_tensor_cores(cost_class: CostClass, cards: Targets) -> Booleans:
-    """On which targets they do the arithmetic of a class in 16 bits or below."""
+    """Mark targets that do the arithmetic of a class in 16 bits or below."""
     half = cards.unit[:, _column(cost_class)] == UNITS.index("half")
     return np.asarray(half & (cost_class.kind in LIBRARY_KINDS))
 
@@ -154,7 +154,7 @@ def on_tensor_cores(cost_class: CostClass, cards: Targets) -> Booleans:
 def route_of(
     cost_class: CostClass, cards: Targets, constants: Constants
 ) -> tuple[Route, float] | None:
-    """How the first target does the arithmetic of a class, and the peak that the route starts from.
+    """Return how the first target does a class's arithmetic, and the peak that this starts from.
 
     None where the kernel is priced by its bytes alone.
     """
@@ -170,7 +170,7 @@ def route_of(
 
 
 def _flops_per_s(cost_class: CostClass, cards: Targets, constants: Constants) -> Floats:
-    """FLOP/s that a class attains on every target by its fastest route."""
+    """Return FLOP/s that a class attains on every target by its fastest route."""
     column = _column(cost_class)
     peaks = {"unit": cards.peak_flops_per_s[:, column], "cuda": cards.cuda_flops_per_s}
     found = np.zeros(len(cards))

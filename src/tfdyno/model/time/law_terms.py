@@ -89,7 +89,7 @@ def law_terms(
 
 
 def lanes(gpu: Gpu, model: TimeModel) -> Peak:
-    """The rate at which a card computes on elements."""
+    """Return the rate at which a card computes on elements."""
     slug = gpu.slug.split(":")[0]
     held = model.sustained_clock.get(slug, 1.0)
     return Peak(
@@ -153,7 +153,7 @@ def _memory(
 
 
 def _primitive(amounts: Amounts, paid_s: float, pricing: Pricing) -> Term:
-    """Traffic of what TensorFlow runs by kernels of its own, or the loads that it waits for."""
+    """Return the traffic of TensorFlow's own kernels, or the loads that it waits for."""
     bandwidth, value = pricing.gpu.memory_bytes_per_s, pricing.time_model["e_primitive"]
     shares = [
         Factor(name="bandwidth share, TensorFlow's kernels", constant="e_primitive",

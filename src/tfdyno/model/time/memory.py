@@ -31,7 +31,7 @@ class Memory:
     parts_bytes: dict[str, float]
     context_bytes: float
     device_bytes: Interval
-    """With context and allocator slack."""
+    """Bytes with context and allocator slack."""
     process_bytes: Interval
     """What nvidia-smi shows of TensorFlow with memory growth: it keeps what it once took."""
 
@@ -84,7 +84,7 @@ def predict_memory(
 
 
 def _process(peak: Interval, device: Interval, context: Interval, model: MemoryModel) -> Interval:
-    """What the process has taken when it trains; never less than the step needs."""
+    """Return what the process has taken when it trains; never less than the step needs."""
     growth = _range(model, "process_growth")
     taken = _sum(growth.times(peak.best), context)
     return Interval(
@@ -114,7 +114,7 @@ def verdict(
 
 
 def max_batch_size(program: Program, *, gpu: Gpu, execution: str, model: MemoryModel) -> int | None:
-    """Largest batch whose best device memory fits the card; 0 when one sample does not.
+    """Return largest batch whose best device memory fits the card; 0 when one sample does not.
 
     Every moment of the plan is affine in the batch, so the answer is a division for each, at most
     ``MOST_SAMPLES``. A program that holds at one batch only (no marker) knows none: None.
@@ -141,7 +141,7 @@ def max_batch_size(program: Program, *, gpu: Gpu, execution: str, model: MemoryM
 
 
 def planned_scratch(program: Program, model: MemoryModel) -> float:
-    """Bytes in a compiled plan for cuBLASLt, which autotuning replaces by what the call needs."""
+    """Return bytes planned for cuBLASLt, which autotuning replaces by what the call needs."""
     if program.route != "exact" or "gemm" not in _kinds(program):
         return 0.0
     planned = program.buffers.parts_bytes.get("workspace", Scaled()).at(program.batch_size)
@@ -151,7 +151,7 @@ def planned_scratch(program: Program, model: MemoryModel) -> float:
 def workspaces(
     program: Program, model: MemoryModel, execution: str = "xla"
 ) -> tuple[Interval, Interval]:
-    """Scratch bytes of cuBLAS and cuDNN, each only where the step needs it."""
+    """Return scratch bytes of cuBLAS and cuDNN, each only where the step needs it."""
     kinds = _kinds(program)
     cudnn = "workspace_cudnn_graph" if execution in BY_OPERATION else "workspace_cudnn"
     return (
@@ -165,7 +165,7 @@ def _kinds(program: Program) -> set[str]:
 
 
 def _sum(*parts: Interval) -> Interval:
-    """The sum of independent amounts."""
+    """Return the sum of independent amounts."""
     best = sum(part.best for part in parts)
     below = math.hypot(*(part.best - part.low for part in parts))
     above = math.hypot(*(part.high - part.best for part in parts))
@@ -173,7 +173,7 @@ def _sum(*parts: Interval) -> Interval:
 
 
 def _spread(factor: Interval, amount: float) -> Interval:
-    """Only the uncertainty of a factor that another amount already contains."""
+    """Return only the uncertainty of a factor that another amount already contains."""
     return factor.times(amount).plus(-factor.best * amount)
 
 
@@ -183,5 +183,5 @@ def _range(model: MemoryModel, name: str) -> Interval:
 
 
 def generation(gpu: Gpu) -> int:
-    """Whose context the card has: its compute capability's first number, from 6 to 10."""
+    """Return whose context the card has: its compute capability's first number, 6 to 10."""
     return min(10, max(6, int(gpu.compute_capability.split(".")[0])))

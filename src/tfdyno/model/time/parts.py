@@ -63,14 +63,14 @@ class Route(NamedTuple):
 
 
 def product(parts: tuple[Part, ...]) -> Number:
-    """All factors multiplied; 1.0 of none."""
+    """Return all factors multiplied; 1.0 of none."""
     return prod((part.factor for part in parts), start=1.0)
 
 
 def compute_routes(
     cost_class: CostClass, unit: str, tensor_per_clock: Number, constants: Constants
 ) -> tuple[Route, ...]:
-    """The ways to do the arithmetic of a class of kernel; none where bytes alone are priced.
+    """List the ways to do the arithmetic of a class of kernel; none where bytes alone are priced.
 
     Args:
         cost_class: The class.
@@ -129,7 +129,7 @@ def _cuda(unit: str, constants: Constants) -> tuple[Part, ...]:
 
 
 def _winograd(cost_class: CostClass, unit: str, constants: Constants) -> tuple[Part, ...]:
-    """What Winograd saves; with TF32 allowed cuDNN takes it for some of the convolutions only."""
+    """Return what Winograd saves; with TF32 cuDNN takes it for some of the convolutions only."""
     saves = _part("multiplications Winograd saves", cost_class.shape, constants)
     if unit != "tf32":
         return (saves,)

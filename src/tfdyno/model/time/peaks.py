@@ -41,7 +41,7 @@ _FALLBACK: dict[Unit, Unit] = {
 
 
 def peak_flops_per_s(gpu: Gpu, unit: Unit) -> float:
-    """Dense peak of one kind of arithmetic unit; 0.0 where the GPU has none.
+    """Return the dense peak of one kind of arithmetic unit; 0.0 where the GPU has none.
 
         peak = SMs x operations per clock and SM x clock
 
@@ -61,7 +61,7 @@ def peak_flops_per_s(gpu: Gpu, unit: Unit) -> float:
 
 
 def unit_for(gpu: Gpu, dtype: str, *, tf32_allowed: bool) -> Unit:
-    """The unit that a matrix product or convolution of ``dtype`` runs on.
+    """Return the unit that a matrix product or convolution of ``dtype`` runs on.
 
     Args:
         gpu: A card or a MIG slice.
@@ -84,12 +84,12 @@ def unit_for(gpu: Gpu, dtype: str, *, tf32_allowed: bool) -> Unit:
 
 
 def has_bfloat16(gpu: Gpu) -> bool:
-    """Whether the card computes in bfloat16; XLA makes float32 of it where it does not."""
+    """Return whether the card computes in bfloat16; XLA makes float32 of it where it does not."""
     return float(gpu.compute_capability) >= FIRST_BFLOAT16
 
 
 def supports(gpu: Gpu, precision: str) -> tuple[bool, str]:
-    """Whether a Keras precision runs on the GPU, and an honest warning where it does not pay.
+    """Return whether a Keras precision runs on the GPU, with a warning where it does not pay.
 
     Args:
         gpu: A card or a MIG slice.

@@ -25,28 +25,28 @@ WEIGHT_BYTES = {"float16": 2.0, "bfloat16": 2.0, "float64": 8.0}
 
 
 def is_single(precision: str) -> bool:
-    """Whether weights and activations are float32 alike; an empty name is float32's."""
+    """Return whether weights and activations are float32 alike; an empty name is float32's."""
     return precision in ("", "float32", "tf32")
 
 
 def tf32_allowed(precision: str) -> bool:
-    """Whether float32 products may use TF32: unless strict float32 was asked for by name."""
+    """Return whether float32 products may use TF32: unless strict float32 was asked for by name."""
     return precision != "float32"
 
 
 def peak_flops_per_s(gpu: Gpu, precision: str, policy: str) -> float:
-    """Dense peak of the unit that the precision uses on the card, FLOP/s."""
+    """Return the dense peak of the unit that the precision uses on the card, FLOP/s."""
     dtype = DTYPE.get(precision or policy, "f32")
     return unit_of(gpu, dtype, tf32_allowed=tf32_allowed(precision))[1]
 
 
 def gradient_bytes(parameters: int, policy: str) -> float:
-    """Bytes of one replica's gradients: they have the type of the weights."""
+    """Return bytes of one replica's gradients: they have the type of the weights."""
     return parameters * WEIGHT_BYTES.get(policy, 4.0)
 
 
 def precision_warnings(gpu: Gpu, precision: str, policy: str) -> tuple[str, ...]:
-    """Sentences for a precision that the card lacks or that slows it down."""
+    """Return sentences for a precision that the card lacks or that slows it down."""
     runs, warning = supports(gpu, precision or policy)
     if runs:
         return (f"{warning}.",) if warning else ()

@@ -54,9 +54,9 @@ class Products:
     batch: Floats
     """How many products of that shape one kernel computes."""
     in_bytes: Floats
-    """Of one element of a factor."""
+    """Bytes of one element of a factor."""
     out_bytes: Floats
-    """Of one element of the result."""
+    """Bytes of one element of the result."""
 
     @property
     def flops(self) -> Floats:
@@ -102,12 +102,12 @@ def product_card(
 
 
 def unit_of_products(unit: Unit) -> ProductUnit:
-    """The rows of the table of products that a unit of the data sheet belongs to."""
+    """Return the rows of the table of products that a unit of the data sheet belongs to."""
     return _UNITS.get(unit, "cuda")
 
 
 def rate_of(gpu: Gpu, unit: ProductUnit, rates: ProductRates) -> ProductRate:
-    """The row that names the card, else the one for all others."""
+    """Return the row that names the card, else the one for all others."""
     card = f"{gpu.rates.compute_capability} {gpu.rates.variant}"
     rows = [rate for rate in rates.rates if rate.unit == unit]
     return next((rate for rate in rows if card in rate.cards), None) or next(
@@ -116,13 +116,13 @@ def rate_of(gpu: Gpu, unit: ProductUnit, rates: ProductRates) -> ProductRate:
 
 
 def product_seconds(products: Products, card: ProductCard, law: ProductLaw) -> Floats:
-    """Seconds of every product on the GPU, launching from the host not counted."""
+    """Return seconds of every product on the GPU, launching from the host not counted."""
     compute_s, memory_s = compute_seconds(products, card, law), memory_seconds(products, card)
     return together(compute_s, memory_s, card.rate.floor_s, law)
 
 
 def compute_seconds(products: Products, card: ProductCard, law: ProductLaw) -> Floats:
-    """Seconds of the arithmetic alone: C of the module's first lines."""
+    """Return seconds of the arithmetic alone: C of the module's first lines."""
     tiles = products.batch * np.ceil(products.m / law.tile) * np.ceil(products.n / law.tile)
     splits = SPLITS[:, None]
     fill = np.hypot(law.lone_tiles, tiles * splits / card.sm_count)
@@ -133,11 +133,11 @@ def compute_seconds(products: Products, card: ProductCard, law: ProductLaw) -> F
 
 
 def memory_seconds(products: Products, card: ProductCard) -> Floats:
-    """Seconds of reading both factors and writing the result once."""
+    """Return seconds of reading both factors and writing the result once."""
     return products.bytes_moved / (card.rate.bandwidth_ratio * card.bandwidth_bytes_per_s)
 
 
 def together(compute_s: Floats, memory_s: Floats, floor_s: float, law: ProductLaw) -> Floats:
-    """Seconds of a kernel from those of its arithmetic and its memory, which overlap in part."""
+    """Return a kernel's seconds from arithmetic and memory, which overlap in part."""
     p = law.exponent
     return np.asarray(floor_s + (compute_s**p + memory_s**p) ** (1.0 / p))

@@ -25,7 +25,7 @@ _KERNEL = re.compile(r"(.*/)?(kernel|embeddings|recurrent_kernel)")
 
 
 def proposed_axes(path: str, shape: tuple[int, ...], name: str, size: int) -> Axes:
-    """How a weight is split along one axis of a mesh.
+    """Return how a weight is split along one axis of a mesh.
 
     Heads of attention (kernels of three dimensions); of every other kernel and of embeddings the
     larger of the last two dimensions, the last of equal ones, or the other where that cannot be
@@ -48,7 +48,7 @@ def proposed_axes(path: str, shape: tuple[int, ...], name: str, size: int) -> Ax
 
 
 def _candidates(path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Dimensions that may be split, the best first."""
+    """List dimensions that may be split, the best first."""
     rank = len(shape)
     if _HEADS_BEHIND.fullmatch(path) and rank in (2, 3):
         is_bias = path.endswith("bias")
@@ -63,7 +63,7 @@ def _candidates(path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def rules_of(weights: Sequence[Placed]) -> tuple[Rule, ...]:
-    """Rules that make of these weights what was made of them, as few as say it.
+    """Return rules that make of these weights what was made of them, as few as say it.
 
     Weights that differ in the numbers of their layers' names share a rule, where all of them are
     split alike.
@@ -86,7 +86,7 @@ def rules_of(weights: Sequence[Placed]) -> tuple[Rule, ...]:
 
 
 def _pattern(path: str) -> str:
-    r"""A path with any number behind each layer's name: ``model/dense(_\d+)?/kernel``."""
+    r"""Return a path with any number behind each layer's name: ``model/dense(_\d+)?/kernel``."""
     return "/".join(_part(part) for part in path.split("/"))
 
 

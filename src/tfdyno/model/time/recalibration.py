@@ -27,7 +27,7 @@ the batch) and within 0.10 instead of 0.45 without (236): the smaller gain is ta
 
 
 def recalibration(anchors: Iterable[Anchor], subject: Subject, card: str) -> Recalibration:
-    """What ``anchors`` say of the estimates of ``subject`` on ``card``.
+    """Return what ``anchors`` say of the estimates of ``subject`` on ``card``.
 
     On a card that was measured: the median of its factors. On another: the mean of the logs of the
     measured cards' factors, times ``other_card_weight``.
@@ -62,7 +62,7 @@ def other_card_weight(measured: int) -> float:
 
 
 def other_card_width(measured: int) -> float:
-    """What is left of the interval on a card that was not measured, of n measured ones.
+    """Return what is left of the interval on a card that was not measured, of n measured ones.
 
     ::
 
@@ -75,7 +75,7 @@ def other_card_width(measured: int) -> float:
 
 
 def recalibrated(estimate: Estimate, found: Recalibration) -> Estimate:
-    """The estimate with all its times multiplied, narrower intervals, and what follows from them.
+    """Multiply all times of the estimate, narrow its intervals, and update what follows from them.
 
     Memory and the time to compile stay as they are.
     """
@@ -112,7 +112,7 @@ def recalibrated(estimate: Estimate, found: Recalibration) -> Estimate:
 
 
 def _moved(explanation: Explanation, found: Recalibration) -> Explanation:
-    """The model's own sum, with the factor that follows it and the width that is left."""
+    """Return the model's own sum, with the factor that follows it and the width that is left."""
     where = "on this card" if found.own_card else "on another card"
     width = replace(
         explanation.width,

@@ -71,7 +71,7 @@ def ring_all_reduce_s(
 
 
 def has_peer_copies(gpu: Gpu, link: Link) -> bool:
-    """Whether two cards exchange data without a detour through the host's memory.
+    """Return whether two cards exchange data without a detour through the host's memory.
 
     Where the link does not say it, the card does.
     """
@@ -84,7 +84,7 @@ def has_peer_copies(gpu: Gpu, link: Link) -> bool:
 
 
 def way_of(cluster: Cluster, constants: Constants) -> Way:
-    """The slowest part of the ring through all GPUs of a cluster.
+    """Return the slowest part of the ring through all GPUs of a cluster.
 
     ::
 
@@ -127,7 +127,7 @@ def _inside(cluster: Cluster, constants: Constants) -> Way:
 
 
 def slowest_of(replicas: int) -> float:
-    """By how many standard deviations the slowest of so many lies behind the mean, about.
+    """Return about how many standard deviations the slowest of so many lies behind the mean.
 
     ``sqrt(2 ln n)``: the bound of the expected largest of n normal values.
     """
@@ -143,7 +143,7 @@ def communication_s(
     packed: bool = False,
     constants: Constants,
 ) -> tuple[float, float]:
-    """Seconds of the whole exchange, and of the part that delays the step; see ``exchange``."""
+    """Return seconds of the whole exchange, and of what delays the step; see ``exchange``."""
     if cluster.replicas == 1:
         return 0.0, 0.0
     found = exchange(

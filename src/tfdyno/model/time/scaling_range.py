@@ -27,7 +27,7 @@ _SIXTEEN_BITS = ("mixed_float16", "mixed_bfloat16", "float16", "bfloat16")
 
 
 def efficiency_ends(efficiency_ratio: float, width: float) -> tuple[float, float]:
-    """Low and high end of an efficiency; the high one may lie above 1, as measured ones do.
+    """Return low and high end of an efficiency; the high one may lie above 1, as measured ones do.
 
     Args:
         efficiency_ratio: Predicted, above 0.
@@ -41,7 +41,7 @@ def efficiency_ends(efficiency_ratio: float, width: float) -> tuple[float, float
 def efficiency_range(
     efficiency_ratio: float, constants: Constants, *, nodes: int = 1, unexplained: bool = False
 ) -> Interval:
-    """The 90 % interval of an efficiency, not above 1.
+    """Return the 90 % interval of an efficiency, not above 1.
 
     Args:
         efficiency_ratio: Predicted.
@@ -58,7 +58,7 @@ def efficiency_range(
 
 
 def loses_more(trace: Trace, policy: str, execution: str) -> bool:
-    """Whether published runs of this kind lost more than their exchange explains.
+    """Return whether published runs of this kind lost more than their exchange explains.
 
     Networks with batch normalisation, as a graph in 16 bits: 0.5 to 0.8 of what one GPU does,
     over every link.

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate
 
 MICRO_BATCHES = 4
-"""Of a pipeline, for each of its stages: GPipe's authors call the bubble negligible from there."""
+"""Micro batches of each stage of a pipeline: GPipe's authors call the bubble negligible from there.
+"""
 ZERO = 'Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models"'
 RING = 'Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009'
 MEGATRON = (
@@ -70,7 +71,7 @@ def bubble_ratio(stages: int, micro_batches: int) -> float:
 
 
 def sharding_plans(one: Estimate, replicas: int, *, bytes_per_s: float) -> tuple[ShardingPlan, ...]:
-    """All ways over so many cards, at the global batch of one card's estimate.
+    """Return all ways over so many cards, at the global batch of one card's estimate.
 
     Args:
         one: Of one card, which may not fit.
@@ -87,7 +88,7 @@ def sharding_plans(one: Estimate, replicas: int, *, bytes_per_s: float) -> tuple
 
 
 def fewest_that_fit(one: Estimate, bytes_per_s: Mapping[int, float]) -> tuple[ShardingPlan, ...]:
-    """Of each way the smallest number of cards that holds the model; ways that never do are left.
+    """Return of each way the fewest cards that hold the model; ways that never do are left.
 
     The ways are in order of cards, then of time.
 
@@ -108,12 +109,12 @@ def fewest_that_fit(one: Estimate, bytes_per_s: Mapping[int, float]) -> tuple[Sh
 
 
 def planned(one: Estimate, kind: ShardingKind, replicas: int, bytes_per_s: float) -> ShardingPlan:
-    """One way over so many cards by formula, whether or not it fits."""
+    """Return one way over so many cards by formula, whether or not it fits."""
     return _plan(one, kind, replicas, bytes_per_s)
 
 
 def held_beside(one: Estimate, plan_bytes: float) -> float:
-    """What a card holds beside a plan of so many bytes: context, workspaces, allocator's slack.
+    """Return what a card holds beside such a plan: context, workspaces, allocator's slack.
 
     The slack is the share of the plan that it is in the estimate of one card.
     """
@@ -123,7 +124,7 @@ def held_beside(one: Estimate, plan_bytes: float) -> float:
 
 
 def _shares(one: Estimate, kind: ShardingKind, n: int) -> bool:
-    """Whether every card gets a part: of the samples, where a way shares those out."""
+    """Return whether every card gets a part: of the samples, where a way shares those out."""
     return kind not in _BY_SAMPLE or n <= one.batch_size
 
 

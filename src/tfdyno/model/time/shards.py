@@ -19,7 +19,7 @@ MOST = 99_999
 
 
 def shard_count(records: int, size_bytes: int, *, shard_bytes: int = 0) -> int:
-    """So many shards that each has about ``shard_bytes``, and at least one record.
+    """Return so many shards that each has about ``shard_bytes``, and at least one record.
 
     Args:
         records: At least 1.
@@ -31,7 +31,7 @@ def shard_count(records: int, size_bytes: int, *, shard_bytes: int = 0) -> int:
 
 
 def shard_ranges(records: int, shards: int) -> list[tuple[int, int]]:
-    """First record and the one after the last of each shard; counts differ by one at most.
+    """Return first record and the one after the last of each shard; counts differ by one at most.
 
     Raises:
         ValueError: There are fewer records than shards, or no shard.
@@ -43,7 +43,7 @@ def shard_ranges(records: int, shards: int) -> list[tuple[int, int]]:
 
 
 def shard_name(place: int, shards: int, compression: str) -> str:
-    """``data-00003-of-00016.tfrecord``, with ``.gz`` where it is compressed."""
+    """Return ``data-00003-of-00016.tfrecord``, with ``.gz`` where it is compressed."""
     ending = ".gz" if compression == "gzip" else ""
     return f"data-{place:05}-of-{shards:05}.tfrecord{ending}"
 

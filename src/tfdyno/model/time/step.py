@@ -92,7 +92,7 @@ class StepTime:
     compute_s: Floats
     memory_s: Floats
     launch_s: Floats
-    """With the wait for the host and the fixed time of a step."""
+    """The time with the wait for the host and the fixed time of a step."""
     step_s: Floats
     device_s: Floats
     """The kernels alone."""
@@ -112,7 +112,7 @@ def factors(setting: Setting, constants: Constants) -> Factors:
 
 
 def factor_names(setting: Setting) -> dict[str, str]:
-    """Constant behind each field of ``Factors``; a field without one is neutral."""
+    """Name the constant behind each field of ``Factors``; a field without one is neutral."""
     mode = setting.mode
     if setting.execution == "xla":
         found = {
@@ -152,7 +152,7 @@ def factor_names(setting: Setting) -> dict[str, str]:
 
 
 def traffic_field(cost_class: CostClass) -> str:
-    """The field of ``Factors`` that multiplies the bytes of a class; empty where none does."""
+    """Name the field of ``Factors`` that multiplies a class's bytes; empty where none does."""
     if cost_class.shape == "update":
         return "update"
     if cost_class.kind not in LIBRARY_KINDS:
@@ -164,7 +164,7 @@ def traffic_field(cost_class: CostClass) -> str:
 
 
 def rate_fields(cost_class: CostClass) -> tuple[str, ...]:
-    """The fields of ``Factors`` that multiply the rate of a class: none without a library."""
+    """Name the fields of ``Factors`` that multiply a class's rate: none without a library."""
     if cost_class.kind not in LIBRARY_KINDS:
         return ()
     plain = cost_class.kind == "convolution" and cost_class.shape in _PLAIN
@@ -172,7 +172,7 @@ def rate_fields(cost_class: CostClass) -> tuple[str, ...]:
 
 
 def executed(rates: Rates, classes: Sequence[CostClass], how: Factors) -> Rates:
-    """Rates in an execution: its operations move more, its libraries keep another rate."""
+    """Return rates in an execution: its operations move more, its libraries keep another rate."""
 
     def times(field: str, chosen: list[bool]) -> Floats:
         applies = np.array(chosen) & (rates.tensor_cores | (field not in TENSOR_CORES_ONLY))
@@ -196,7 +196,7 @@ def executed(rates: Rates, classes: Sequence[CostClass], how: Factors) -> Rates:
 
 
 def device_seconds(work: ClassWork, paid: Rates, how: Factors, constants: Constants) -> Causes:
-    """Seconds on the device by cause for every entry of the last axis: a class, or one kernel.
+    """Return the device's seconds by cause for every entry of the last axis: a class or kernel.
 
     compute = FLOPs * s_per_flop
     memory  = bytes * s_per_byte + bytes read again * s_per_extra_byte
@@ -210,7 +210,7 @@ def device_seconds(work: ClassWork, paid: Rates, how: Factors, constants: Consta
 
 
 def convolutions(work: ClassWork, classes: Sequence[CostClass]) -> Floats:
-    """Launches of convolutions: all but the last axis of ``work``."""
+    """Count launches of convolutions: all but the last axis of ``work``."""
     chosen = np.array([c.kind == "convolution" for c in classes])
     return np.asarray(np.sum(work.launches * chosen, axis=-1))
 

@@ -33,7 +33,7 @@ class Work(NamedTuple):
     flops: float
     """Useful ones."""
     executed_flops: float
-    """With those that part-filled tiles waste."""
+    """FLOPs with those that part-filled tiles waste."""
     traffic_bytes: float
     extra_bytes: float
     """Read again because windows overlap."""
@@ -46,7 +46,7 @@ class Pricing:
     gpu: Gpu
     tf32_allowed: bool
     cards: Targets
-    """Of this card alone."""
+    """This card alone."""
     setting: step.Setting
     time_model: TimeModel
 
@@ -63,13 +63,13 @@ def terms_of(cost_class: CostClass, work: Work, pricing: Pricing) -> tuple[Term,
 
 
 def route_name(cost_class: CostClass, pricing: Pricing) -> str:
-    """How the arithmetic of a class is done; empty where bytes alone are priced."""
+    """Return how the arithmetic of a class is done; empty where bytes alone are priced."""
     chosen = route_of(cost_class, pricing.cards, pricing.time_model)
     return chosen[0].name if chosen else ""
 
 
 def peak_of(name: str, pricing: Pricing) -> Peak:
-    """A rate of the card's data sheet by the name that a term gives it."""
+    """Return a rate of the card's data sheet by the name that a term gives it."""
     gpu = pricing.gpu
     if name == BANDWIDTH:
         return Peak(
@@ -93,7 +93,7 @@ def peak_of(name: str, pricing: Pricing) -> Peak:
 
 
 def factors_of(parts: Iterable[Part]) -> tuple[Factor, ...]:
-    """Parts of a price on one card as factors of an explanation."""
+    """Return parts of a price on one card as factors of an explanation."""
     return tuple(
         Factor(name=part.name, constant=part.constant, factor_ratio=float(part.factor))
         for part in parts
@@ -133,7 +133,7 @@ def _memory(cost_class: CostClass, work: Work, pricing: Pricing) -> Term:
 
 
 def _overlap(cost_class: CostClass, work: Work, pricing: Pricing) -> Term | None:
-    """Windows only: no library kernel reads more than once."""
+    """Return windows only: no library kernel reads more than once."""
     if cost_class.kind in LIBRARY_KINDS:
         return None
     again = overlap_parts(cost_class, pricing.time_model)
@@ -191,13 +191,13 @@ def _rated(
 
 
 def _library(cost_class: CostClass, pricing: Pricing) -> tuple[Factor, ...]:
-    """What the execution does to the rate of a library kernel; nothing for the others."""
+    """Return what the execution does to the rate of a library kernel; nothing for the others."""
     fields = _that_apply(step.rate_fields(cost_class), cost_class, pricing)
     return tuple(factor for field in fields for factor in _execution(field, pricing))
 
 
 def _traffic(cost_class: CostClass, pricing: Pricing) -> tuple[Factor, ...]:
-    """What the execution does to the bytes of a class."""
+    """Return what the execution does to the bytes of a class."""
     fields = _that_apply((step.traffic_field(cost_class),), cost_class, pricing)
     return tuple(factor for field in fields for factor in _execution(field, pricing))
 
@@ -205,14 +205,14 @@ def _traffic(cost_class: CostClass, pricing: Pricing) -> tuple[Factor, ...]:
 def _that_apply(
     fields: tuple[str, ...], cost_class: CostClass, pricing: Pricing
 ) -> tuple[str, ...]:
-    """Without those that matter on tensor cores alone, where the class is not done on them."""
+    """Leave out those that matter on tensor cores alone, where the class is not done on them."""
     if on_tensor_cores(cost_class, pricing.cards).all():
         return fields
     return tuple(field for field in fields if field not in step.TENSOR_CORES_ONLY)
 
 
 def _execution(field: str, pricing: Pricing) -> tuple[Factor, ...]:
-    """What the execution does to library rates, to the traffic of fusions, or to launches."""
+    """Return what the execution does to library rates, to fusions' traffic, or to launches."""
     constant = step.factor_names(pricing.setting).get(field)
     if constant is None:
         return ()

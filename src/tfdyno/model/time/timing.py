@@ -28,10 +28,10 @@ class Timing:
 
     alone: step.StepTime
     causes: step.Causes
-    """Of every kernel of the program."""
+    """The causes of every kernel of the program."""
     cards: kernel_time.Targets
     work: kernel_law.Work | None = None
-    """Of the laws that price kernels one by one; None for the other."""
+    """The work of the laws that price kernels one by one; None for the other."""
     graph: graph_time.GraphWork | None = None
     """Where they are primitive operations that TensorFlow runs without XLA."""
 

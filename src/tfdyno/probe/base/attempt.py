@@ -28,17 +28,17 @@ Probe = Callable[[Host, MachineFacts], Part]
 
 
 def found(**fields: Any) -> Part:
-    """A probe that ended well."""
+    """Return a probe that ended well."""
     return Part(fields=fields)
 
 
 def not_run(reason: str, **fields: Any) -> Part:
-    """A probe that had nothing to look at; ``reason`` continues "not run because"."""
+    """Return a probe that had nothing to look at; ``reason`` continues "not run because"."""
     return Part(fields=fields, state="not_run", reason=reason)
 
 
 def failed(reason: str, **fields: Any) -> Part:
-    """A probe that could not end its work; ``fields`` hold what it found until then."""
+    """Return a probe that could not end its work; ``fields`` hold what it found until then."""
     return Part(fields=fields, state="failed", reason=reason)
 
 
@@ -89,7 +89,7 @@ class _Runner(threading.Thread):
 
 
 def _runner() -> _Runner:
-    """That of this thread; another one where it hangs, or is gone with a fork."""
+    """Return this thread's; another one where it hangs, or is gone with a fork."""
     known: _Runner | None = getattr(_OWN, "runner", None)
     if known is not None and known.is_alive() and not known.hangs:
         return known

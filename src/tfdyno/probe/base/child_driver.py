@@ -63,7 +63,7 @@ def _cards(cuda: Any) -> None:
 
 
 def _name(cuda: Any, status: int) -> str:
-    """``CUDA_ERROR_NO_DEVICE`` of 100; empty for success."""
+    """Return ``CUDA_ERROR_NO_DEVICE`` of 100; empty for success."""
     if not status:
         return ""
     text = ctypes.c_char_p()
@@ -73,7 +73,7 @@ def _name(cuda: Any, status: int) -> str:
 
 
 def _mapped() -> str:
-    """The file of libcuda that is loaded; empty where the system hides it."""
+    """Return the file of libcuda that is loaded; empty where the system hides it."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             for line in maps:

@@ -34,7 +34,7 @@ def main(request: Any) -> None:
 
 
 def _load(library: str, soname: str, folders: Any) -> Any:
-    """Path, error and version of one library; the version is 0 where it cannot be asked."""
+    """Return path, error and version of one library; the version is 0 where it cannot be asked."""
     files = [os.path.join(folder, soname) for folder in folders]
     first = next((one for one in files if os.path.exists(one)), soname)
     try:
@@ -59,7 +59,7 @@ def _version(library: str, loaded: Any) -> int:
 
 
 def _file_of(soname: str, fallback: str) -> str:
-    """The file that is mapped, links resolved; what was asked for where the system hides it."""
+    """Return the mapped file, links resolved; what was asked for where the system hides it."""
     stem = soname.partition(".so")[0] + ".so"
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:

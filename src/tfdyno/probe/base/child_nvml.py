@@ -80,7 +80,7 @@ def main(request: Any) -> None:
 
 
 def _card(nvml: Any, index: int) -> Any:
-    """Facts of one card; what NVML does not support there is left out."""
+    """Return facts of one card; what NVML does not support there is left out."""
     device = ctypes.c_void_p()
     status = nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(device))
     if status:
@@ -111,7 +111,7 @@ def _card(nvml: Any, index: int) -> Any:
 
 
 def _processes(nvml: Any, device: Any) -> Any:
-    """Processes that compute on the card: id, name, bytes (0 where the driver does not tell)."""
+    """List processes that compute on the card: id, name, bytes (0: the driver does not tell)."""
     for name in ("_v3", "_v2"):
         count, have = ctypes.c_uint(MANY), (Process * MANY)()
         call = "nvmlDeviceGetComputeRunningProcesses" + name
@@ -125,7 +125,7 @@ def _processes(nvml: Any, device: Any) -> Any:
 
 
 def process_name(pid: int, root: str = "/proc") -> str:
-    """Program of a process, of Python with its script or as a notebook's; empty: it is hidden."""
+    """Name a process's program, of Python with its script or as a notebook's; empty: hidden."""
     try:
         with open(f"{root}/{pid}/cmdline", "rb") as file:
             words = file.read(4096).decode(errors="replace").split("\0")
@@ -138,7 +138,7 @@ def process_name(pid: int, root: str = "/proc") -> str:
 
 
 def _script(words: Any) -> str:
-    """What Python runs: the name of a file, or ``-m MODULE``; empty for code and a prompt."""
+    """Return what Python runs: a file's name, or ``-m MODULE``; empty for code and a prompt."""
     for place, word in enumerate(words):
         if word == "-m":
             return " ".join(map(str, words[place : place + 2]))
@@ -156,7 +156,7 @@ def _text(nvml: Any, name: str, *arguments: Any) -> str:
 
 
 def _call(nvml: Any, name: str, *arguments: Any) -> bool:
-    """Whether the call exists in this driver and worked."""
+    """Return whether the call exists in this driver and worked."""
     function = getattr(nvml, name, None)
     return function is not None and function(*arguments) == 0
 

@@ -35,7 +35,7 @@ class Answers:
     told: tuple[Told, ...] = ()
 
     def every(self, kind: type[Noun]) -> tuple[Noun, ...]:
-        """The answers of one kind."""
+        """Return the answers of one kind."""
         return tuple(one for one in self.told if isinstance(one, kind))
 
     def one(self, kind: type[Noun]) -> Noun | None:
@@ -114,7 +114,7 @@ def start(name: str, script: str, host: Host, request: Mapping[str, Any]) -> Chi
 
 
 def _parsed(output: str) -> Iterator[Told]:
-    """The marked lines; libraries print their own between them."""
+    """Read the marked lines; libraries print their own between them."""
     import json
 
     for line in output.splitlines():

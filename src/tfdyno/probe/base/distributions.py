@@ -29,14 +29,14 @@ PREFIXES = ("nvidia-", "jax-cuda", "tensorrt-", "tensorflow-")
 NAME = re.compile(r"(.+?)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist-info|egg-info)$")
 CONDA_NAME = r"(.+)-([^-]+)-[^-]+\.json$"
 SETUP_VERSION = r"""(?m)^_VERSION = ['"]([\w.+-]+)['"]"""
-"""In ``tools/pip_package/setup.py``, which a wheel brings along."""
+"""The file's line in ``tools/pip_package/setup.py``, which a wheel brings along."""
 HEADER_VERSION = r"(?m)^#define TF_(MAJOR|MINOR|PATCH)_VERSION (\d+)"
 PARTS = ("MAJOR", "MINOR", "PATCH")
 Installed = dict[str, Distribution]
 
 
 def distributions(host: Host, facts: MachineFacts) -> Part:
-    """TensorFlow, Keras, NumPy, protobuf, ``nvidia-*`` and the owners of ``tensorflow/``."""
+    """List TensorFlow, Keras, NumPy, protobuf, ``nvidia-*`` and the owners of ``tensorflow/``."""
     asked = interpreter(host)
     folders = asked.folders
     if not folders:
@@ -55,7 +55,7 @@ def distributions(host: Host, facts: MachineFacts) -> Part:
 
 
 def installed(host: Host, folders: tuple[str, ...]) -> Installed:
-    """Every package by normalised name; the folder that comes first on the path wins."""
+    """Return every package by normalised name; the folder that comes first on the path wins."""
     have: Installed = {}
     for folder in folders:
         for entry in host.names(folder):
@@ -68,12 +68,12 @@ def installed(host: Host, folders: tuple[str, ...]) -> Installed:
 
 
 def matters(name: str) -> bool:
-    """Whether rules may look at this package."""
+    """Return whether rules may look at this package."""
     return name in MATTER or name.startswith(PREFIXES)
 
 
 def conda_packages(host: Host, prefix: str) -> tuple[Distribution, ...]:
-    """Packages of conda that have no Python metadata, such as ``cudatoolkit``."""
+    """Return packages of conda that have no Python metadata, such as ``cudatoolkit``."""
     folder = join(host, prefix, "conda-meta")
     entries = (re.match(CONDA_NAME, entry) for entry in host.names(folder)) if prefix else ()
     return tuple(
@@ -84,7 +84,7 @@ def conda_packages(host: Host, prefix: str) -> tuple[Distribution, ...]:
 
 
 def tensorflow_owners(host: Host, have: Installed) -> tuple[str, ...]:
-    """Packages that own files of ``tensorflow/``.
+    """Return packages that own files of ``tensorflow/``.
 
     On Windows and macOS ``tensorflow`` may be an empty package that asks for another, so where
     several are installed their lists of files are read.
@@ -97,12 +97,12 @@ def tensorflow_owners(host: Host, have: Installed) -> tuple[str, ...]:
 
 
 def join(host: Host, *parts: str) -> str:
-    """Parts of a path as the machine writes it."""
+    """Return parts of a path as the machine writes it."""
     return ("\\" if host.system == "windows" else "/").join(parts)
 
 
 def module_version(host: Host, folder: str) -> str:
-    """The version of a TensorFlow that has no metadata, by what it was built with; empty: unknown.
+    """Return the version of a TensorFlow without metadata, by what it was built with; or nothing.
 
     Args:
         host: The machine.
@@ -133,5 +133,5 @@ def _sorted(have: set[Distribution]) -> tuple[Distribution, ...]:
 
 
 def parent(folder: str) -> str:
-    """The ``site-packages`` that holds a metadata folder."""
+    """Return the ``site-packages`` that holds a metadata folder."""
     return folder[: max(folder.rfind("/"), folder.rfind("\\"))] or os.curdir

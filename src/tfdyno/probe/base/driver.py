@@ -23,7 +23,7 @@ WINDOWS_LIBRARY = r"C:\Windows\System32\nvcuda.dll"
 
 
 def driver(host: Host, facts: MachineFacts) -> Part:
-    """Version of the kernel module and of the library that the loader takes, from files alone."""
+    """Return the version of kernel module and library that is loaded, from files alone."""
     if host.system == "macos":
         return not_run("macOS has no NVIDIA driver")
     if host.system == "windows":
@@ -43,13 +43,13 @@ def driver(host: Host, facts: MachineFacts) -> Part:
 
 
 def module_version(host: Host) -> str:
-    """Version of the loaded kernel module; empty where none is loaded."""
+    """Return version of the loaded kernel module; empty where none is loaded."""
     line = re.search(MODULE, host.text("/proc/driver/nvidia/version"))
     return line[1] if line else host.text("/sys/module/nvidia/version", limit=64).strip()
 
 
 def library_here(host: Host) -> tuple[str, str]:
-    """Path and version of the ``libcuda.so.1`` that the loader finds first; empty if none."""
+    """Return path and version of the ``libcuda.so.1`` that the loader finds first, or nothing."""
     for folder in (*loader_path(host), *configured(host)):
         path = f"{folder}/libcuda.so.1"
         if host.exists(path):
@@ -60,7 +60,7 @@ def library_here(host: Host) -> tuple[str, str]:
 
 
 def restricts_profiling(host: Host) -> bool | None:
-    """Whether only the administrator may read counters of the card; None where unknown."""
+    """Return whether only the administrator may read counters of the card; None where unknown."""
     line = re.search(
         r"^RmProfilingAdminOnly:\s*(\d)", host.text("/proc/driver/nvidia/params"), re.M
     )
@@ -68,12 +68,12 @@ def restricts_profiling(host: Host) -> bool | None:
 
 
 def names(facts: MachineFacts) -> list[str]:
-    """What the loader is asked for, in turn."""
+    """Return what the loader is asked for, in turn."""
     return ["nvcuda.dll"] if facts.system == "windows" else ["libcuda.so.1", "libcuda.so"]
 
 
 def cuda_driver(host: Host, facts: MachineFacts, answers: Answers) -> Part:
-    """Newest CUDA of the driver and the error of ``cuInit``, as a child process told."""
+    """Return the driver's newest CUDA and the error of ``cuInit``, as a child told."""
     if not answers.started:
         return not_run(answers.reason or no_device(facts))
     library, init = answers.one(LibraryTold), answers.one(InitTold)
@@ -99,5 +99,5 @@ def cuda_driver(host: Host, facts: MachineFacts, answers: Answers) -> Part:
 
 
 def readable_cuda(number: int) -> str:
-    """``12.8`` of 12080; empty for 0."""
+    """Read 12080 as ``12.8``; 0 as nothing."""
     return f"{number // 1000}.{number % 1000 // 10}" if number > 0 else ""

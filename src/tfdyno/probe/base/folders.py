@@ -30,14 +30,14 @@ NVIDIA_FOLDERS = 40
 
 
 def loader_path(host: Host) -> tuple[str, ...]:
-    """Folders of ``LD_LIBRARY_PATH``, or of ``PATH`` on Windows."""
+    """Return folders of ``LD_LIBRARY_PATH``, or of ``PATH`` on Windows."""
     if host.system == "windows":
         return tuple(filter(None, host.environment.get("PATH", "").split(";")))
     return tuple(filter(None, host.environment.get("LD_LIBRARY_PATH", "").split(":")))
 
 
 def package_folders(host: Host) -> tuple[str, ...]:
-    """``site-packages/nvidia/*/lib``, which TensorFlow searches by itself since 2.14."""
+    """List ``site-packages/nvidia/*/lib``, which TensorFlow searches by itself since 2.14."""
     have = []
     for folder in interpreter(host).folders:
         top = join(host, folder, "nvidia")
@@ -47,7 +47,7 @@ def package_folders(host: Host) -> tuple[str, ...]:
 
 
 def configured(host: Host) -> tuple[str, ...]:
-    """Folders of ``/etc/ld.so.conf.d`` and the usual ones; System32 on Windows."""
+    """Return folders of ``/etc/ld.so.conf.d`` and the usual ones; System32 on Windows."""
     if host.system == "windows":
         return (DLL_FOLDER,)
     listed: list[str] = []
@@ -58,7 +58,7 @@ def configured(host: Host) -> tuple[str, ...]:
 
 
 def toolkits(host: Host) -> tuple[str, ...]:
-    """Roots of installed toolkits: variables first, then the usual places."""
+    """List roots of installed toolkits: variables first, then the usual places."""
     named = [host.environment.get(name, "") for name in TOOLKIT_VARIABLES]
     if host.system == "windows":
         found = [f"{TOOLKITS_WINDOWS}\\{name}" for name in host.names(TOOLKITS_WINDOWS)]
@@ -70,7 +70,7 @@ def toolkits(host: Host) -> tuple[str, ...]:
 
 
 def everywhere(host: Host, facts: MachineFacts) -> tuple[str, ...]:
-    """Every folder that may hold a copy of a CUDA library, those of the loader first."""
+    """Return every folder that may hold a copy of a CUDA library, those of the loader first."""
     ends = ("bin",) if host.system == "windows" else INSIDE
     roots = [join(host, root, end) for root in toolkits(host) for end in ends]
     prefix = facts.python.prefix

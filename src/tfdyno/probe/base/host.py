@@ -12,7 +12,7 @@ from tfdyno.core.doctor.machine_facts import System
 
 SYSTEMS: dict[str, System] = {"linux": "linux", "win32": "windows", "darwin": "macos"}
 KERNELS: dict[System, str] = {"linux": "Linux", "windows": "Windows", "macos": "Darwin"}
-"""As ``platform.system`` names them."""
+"""The kernels as ``platform.system`` names them."""
 READ_BYTES = 1 << 20
 
 
@@ -27,9 +27,9 @@ class Host:
     root: Path = Path("/")
     system: System = "linux"
     architecture: str = ""
-    """As the kernel names it: ``x86_64``, ``aarch64``, ``arm64``, ``AMD64``."""
+    """The architecture as the kernel names it: ``x86_64``, ``aarch64``, ``arm64``, ``AMD64``."""
     version: str = ""
-    """Of Windows, ``10.0.22631``; other systems tell it in files."""
+    """The version of Windows, ``10.0.22631``; other systems tell it in files."""
     glibc: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     python: str = ""
@@ -43,7 +43,7 @@ class Host:
         return self.root == Path("/")
 
     def path(self, absolute: str) -> Path:
-        r"""Where ``/proc/version`` or ``C:\Windows`` lies."""
+        r"""Return where ``/proc/version`` or ``C:\Windows`` lies."""
         if self.is_whole:
             return Path(absolute)
         name = absolute.replace("\\", "/").lstrip("/")
@@ -52,7 +52,7 @@ class Host:
         return self.root / name
 
     def text(self, absolute: str, *, limit: int = READ_BYTES) -> str:
-        """The first ``limit`` bytes of a file; empty where it cannot be read."""
+        """Return the first ``limit`` bytes of a file; empty where it cannot be read."""
         try:
             with self.path(absolute).open("rb") as file:
                 return file.read(limit).decode(errors="replace")
@@ -60,18 +60,18 @@ class Host:
             return ""
 
     def exists(self, absolute: str) -> bool:
-        """Whether there is such a file or folder; what may not be seen is not there."""
+        """Return whether there is such a file or folder; what may not be seen is not there."""
         return os.path.exists(self.path(absolute))  # noqa: PTH110  (never raises)
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Sorted names in a folder; none where it cannot be read."""
+        """List the sorted names in a folder; none where it cannot be read."""
         try:
             return tuple(sorted(os.listdir(self.path(folder))))  # noqa: PTH208  (twice as fast)
         except OSError:
             return ()
 
     def real(self, absolute: str) -> str:
-        """The file that a chain of links leads to, as its machine names it."""
+        """Return the file that a chain of links leads to, as its machine names it."""
         real = Path(os.path.realpath(self.path(absolute)))
         root = Path(os.path.realpath(self.root))
         if self.is_whole or not real.is_relative_to(root):
@@ -84,7 +84,7 @@ class Host:
 
 
 def this_host(python: str = "") -> Host:
-    """The machine that this process runs on.
+    """Return the machine that this process runs on.
 
     Args:
         python: Interpreter whose packages matter; the one that runs tfdyno when empty.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def no_such(path: Path, *, what: str = "file") -> UsageError:
-    """The error for a missing path; names a file beside it whose name is much alike.
+    """Return the error for a missing path; names a file beside it whose name is much alike.
 
     Args:
         path: Where nothing is.

@@ -15,7 +15,7 @@ DEVICES = "/sys/bus/pci/devices"
 
 
 def numa_nodes(host: Host) -> tuple[NumaNode, ...]:
-    """The NUMA nodes that have processors; none where the system does not tell."""
+    """Return the NUMA nodes that have processors; none where the system does not tell."""
     found = []
     for name in host.names(NODES):
         number = re.fullmatch(r"node(\d+)", name)
@@ -25,7 +25,7 @@ def numa_nodes(host: Host) -> tuple[NumaNode, ...]:
 
 
 def cpu_list(text: str) -> tuple[int, ...]:
-    """Processors as the kernel lists them: ``0-3,8,10-11``; none where it cannot be read."""
+    """Read processors as the kernel lists them: ``0-3,8,10-11``; none where it cannot be read."""
     found: list[int] = []
     for part in filter(None, text.strip().split(",")):
         ends = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
@@ -36,7 +36,7 @@ def cpu_list(text: str) -> tuple[int, ...]:
 
 
 def numa_of(host: Host, bus: str) -> int:
-    """NUMA node of a PCI device; -1 where the machine has one or does not tell.
+    """Return a PCI device's NUMA node; -1 where the machine has one or does not tell.
 
     Args:
         host: Where to look.

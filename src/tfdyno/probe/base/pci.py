@@ -19,7 +19,7 @@ NODE = re.compile(r"nvidia\d*$|nvidia(ctl|-uvm|-uvm-tools|-modeset|-caps)$|dxg$|
 
 
 def pci(host: Host, facts: MachineFacts) -> Part:
-    """NVIDIA cards on the PCI bus and the device nodes of their driver."""
+    """List NVIDIA cards on the PCI bus and the device nodes of their driver."""
     if host.system != "linux":
         return not_run("only Linux shows its devices as files")
     nodes = tuple(f"/dev/{name}" for name in host.names("/dev") if NODE.match(name))
@@ -31,7 +31,7 @@ def pci(host: Host, facts: MachineFacts) -> Part:
 
 
 def cards(host: Host) -> tuple[str, ...]:
-    """Addresses of NVIDIA's display controllers on the PCI bus."""
+    """Return addresses of NVIDIA's display controllers on the PCI bus."""
     return tuple(
         address
         for address in host.names(DEVICES)
@@ -41,7 +41,7 @@ def cards(host: Host) -> tuple[str, ...]:
 
 
 def no_device(facts: MachineFacts) -> str:
-    """Why nothing of NVIDIA's can be asked here; empty where something may answer."""
+    """Return why nothing of NVIDIA's can be asked here; empty where something may answer."""
     if facts.system == "macos":
         return "macOS has no NVIDIA driver"
     if facts.system == "windows":

@@ -17,7 +17,7 @@ MOUNT = "/sys/fs/cgroup"
 
 
 def name(host: Host) -> str:
-    """``AMD EPYC 7B13`` as the processor calls itself; the architecture where it does not."""
+    """Return ``AMD EPYC 7B13`` as the processor says; the architecture where it does not."""
     text = host.text("/proc/cpuinfo", limit=8192)
     for label in ("model name", "Model", "Hardware"):
         line = re.search(rf"^{label}\s*:\s*(\S.*)$", text, re.MULTILINE)
@@ -28,14 +28,14 @@ def name(host: Host) -> str:
 
 
 def allowed() -> tuple[int, ...]:
-    """Logical processors that the scheduler may give to this process, sorted."""
+    """List logical processors that the scheduler may give to this process, sorted."""
     if hasattr(os, "sched_getaffinity"):
         return tuple(sorted(os.sched_getaffinity(0)))
     return tuple(range(os.cpu_count() or 1))
 
 
 def usable(host: Host) -> float:
-    """How many processors this process may keep busy: those allowed, or its quota if that is less.
+    """Count processors this process may keep busy: those allowed, or its quota if that is less.
 
     A quota of 150 % is 1.5; of all control groups that the process is in, the strictest counts.
     """
@@ -43,7 +43,7 @@ def usable(host: Host) -> float:
 
 
 def busy_s(which: tuple[int, ...]) -> float | None:
-    """Seconds that these processors have been busy together since the machine started.
+    """Return seconds that these processors have been busy together since the machine started.
 
     Time that a hypervisor gave to others counts: the processes here did not get it. None where
     the system does not count.
@@ -63,7 +63,7 @@ def busy_s(which: tuple[int, ...]) -> float | None:
 
 
 def _quotas(host: Host) -> Iterator[float]:
-    """Quotas of the process's control groups, of version 2 and of version 1, in processors."""
+    """Read quotas of the process's control groups, of versions 2 and 1, in processors."""
     groups = host.text("/proc/self/cgroup")
     for _, controllers, path in re.findall(r"^(\d+):([^:]*):(.*)$", groups, re.MULTILINE):
         if controllers == "":
@@ -78,13 +78,13 @@ def _quotas(host: Host) -> Iterator[float]:
 
 
 def _upwards(mount: str, path: str) -> Iterator[str]:
-    """A control group's folder and those above it; in a container only the topmost exists."""
+    """List a control group's folder and those above; in a container only the topmost exists."""
     group = PurePosixPath(path.strip() or "/")
     for one in (group, *group.parents):
         yield f"{mount}{one}".rstrip("/")
 
 
 def _ratio(quota: list[str], period: list[str]) -> Iterator[float]:
-    """``max`` and -1 mean no quota."""
+    """Divide; ``max`` and -1 mean no quota."""
     if quota and period and quota[0].isdecimal() and period[0].isdecimal() and int(period[0]):
         yield int(quota[0]) / int(period[0])

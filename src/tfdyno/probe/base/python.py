@@ -46,7 +46,7 @@ class Interpreter:
 
 
 def python(host: Host, facts: MachineFacts) -> Part:
-    """Which interpreter it is and what manages its environment."""
+    """Return which interpreter it is and what manages its environment."""
     one = interpreter(host)
     known = replace(
         facts.python,
@@ -61,7 +61,7 @@ def python(host: Host, facts: MachineFacts) -> Part:
 
 
 def interpreter(host: Host) -> Interpreter:
-    """Facts of ``host.python``: of this process, by asking once, or by the layout of folders."""
+    """Return facts of ``host.python``: of this process, by asking once, or by its folders."""
     if not host.is_whole:
         return by_layout(host)
     if _is_this(host.python):
@@ -76,7 +76,7 @@ def interpreter(host: Host) -> Interpreter:
 
 @functools.cache
 def by_asking(path: str) -> Interpreter | None:
-    """What it answers, or None where it cannot be started; started once, for many probes ask."""
+    """Return its answer, or None where it cannot be started; started once, as many probes ask."""
     import json
     import subprocess
 
@@ -118,7 +118,7 @@ def by_layout(host: Host) -> Interpreter:
 
 
 def manager(host: Host, one: Interpreter) -> Manager:
-    """What manages the environment: it decides which commands mend it."""
+    """Return what manages the environment: it decides which commands mend it."""
     separator = "\\" if host.system == "windows" else "/"
     configuration = host.text(f"{one.prefix}{separator}pyvenv.cfg")
     if f"{separator}.pixi{separator}" in one.prefix:
@@ -136,12 +136,12 @@ def manager(host: Host, one: Interpreter) -> Manager:
 
 
 def _is_this(path: str) -> bool:
-    """Whether it is the interpreter of this process; links of environments must not be followed."""
+    """Return whether it is this process's interpreter; links of environments stay as they are."""
     return not path or os.path.abspath(path) == os.path.abspath(sys.executable)  # noqa: PTH100
 
 
 def _package_folders(folders: list[str], module: str) -> tuple[str, ...]:
-    """Where packages lie: by name, by the user's own word, or since TensorFlow does."""
+    """List where packages lie: by name, by the user's own word, or since TensorFlow does."""
     ends = tuple(PACKAGE_FOLDERS)
     own = {os.path.abspath(one)  # noqa: PTH100
            for one in os.environ.get(PATH_VARIABLE, "").split(os.pathsep) if one}  # fmt: skip
@@ -151,7 +151,7 @@ def _package_folders(folders: list[str], module: str) -> tuple[str, ...]:
 
 
 def _origin_here() -> str | None:
-    """Where an import would find TensorFlow in this process, which does not import it."""
+    """Return where an import would find TensorFlow in this process, which does not import it."""
     from importlib.util import find_spec
 
     try:
@@ -162,14 +162,14 @@ def _origin_here() -> str | None:
 
 
 def _module_folder(origin: str | None) -> str:
-    """The folder of a package; empty for a file or a folder of the user's that has its name."""
+    """Return a package's folder; empty for a file or a folder of the user's with its name."""
     folder, name = os.path.split(origin or "")
     is_whole = name == MODULE_FILE and os.path.isdir(os.path.join(folder, "python"))  # noqa: PTH112, PTH118
     return folder if is_whole else ""
 
 
 def _version_by_layout(host: Host, prefix: str, folders: list[str]) -> str:
-    """From ``pyvenv.cfg``, the packages of conda, or the name of a folder."""
+    """Read it from ``pyvenv.cfg``, the packages of conda, or the name of a folder."""
     separator = "\\" if host.system == "windows" else "/"
     configuration = host.text(f"{prefix}{separator}pyvenv.cfg")
     line = re.search(r"^version(?:_info)?\s*=\s*(\d+\.\d+\.\d+)", configuration, re.MULTILINE)

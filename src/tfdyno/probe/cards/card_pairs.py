@@ -35,7 +35,7 @@ def node_cards(
     slug_of: Callable[[str], str],
     host: Host,
 ) -> tuple[tuple[NodeCard, ...], tuple[CardPair, ...]]:
-    """Every card that a process may use, and every two of them.
+    """Return every card that a process may use, and every two of them.
 
     Args:
         library: An opened NVML; None: no cards.
@@ -52,7 +52,7 @@ def node_cards(
 
 
 def pairs_from_text(matrix: str, peers: str = "") -> tuple[CardPair, ...]:
-    """The pairs that ``nvidia-smi topo -m`` prints, and beside them ``nvidia-smi topo -p2p r``.
+    """Read the pairs of ``nvidia-smi topo -m``, and beside them of ``nvidia-smi topo -p2p r``.
 
     Lines and columns of network cards are left out.
 
@@ -69,7 +69,7 @@ def pairs_from_text(matrix: str, peers: str = "") -> tuple[CardPair, ...]:
 
 
 def printed_pairs(limit_s: float = SMI_S) -> tuple[CardPair, ...]:
-    """The pairs as ``nvidia-smi`` prints them, where NVML does not tell; none without it.
+    """Return the pairs as ``nvidia-smi`` prints them, where NVML does not tell; none without it.
 
     Args:
         limit_s: For each of its two answers.
@@ -132,7 +132,7 @@ def _pair(library: Library, one: tuple[int, Any], other: tuple[int, Any]) -> Car
 
 
 def _links_between(library: Library, one: Value, other: Value) -> int:
-    """NVLinks that join two cards: those to the other itself, or to a switch that both have."""
+    """Count NVLinks that join two cards: those to the other itself, or to a switch of both."""
     wanted = text(getattr(ask(library, "nvmlDeviceGetPciInfo", other), "busId", "")).lower()
     direct = switched = 0
     for link in range(MOST_LINKS):
@@ -147,7 +147,7 @@ def _links_between(library: Library, one: Value, other: Value) -> int:
 
 
 def _matrix(printed: str) -> dict[tuple[int, int], str]:
-    """Cells between cards; the header says which column is which."""
+    """Read cells between cards; the header says which column is which."""
     columns: list[str] = []
     found = {}
     for line in _ANSI.sub("", printed).splitlines():

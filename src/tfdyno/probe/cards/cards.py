@@ -41,14 +41,14 @@ class Reading:
     throttle: tuple[str, ...] | None = None
     """What holds its clocks down; empty: nothing."""
     corrected_errors: int | None = None
-    """Of its memory, that ECC corrected since the driver was loaded."""
+    """Errors of its memory that ECC corrected since the driver was loaded."""
     uncorrected_errors: int | None = None
     """Likewise, that it could not correct."""
 
 
 @contextlib.contextmanager
 def opened(library: Library = None) -> Iterator[Any]:
-    """NVML while the block runs; None on a machine without it.
+    """Open NVML while the block runs; None on a machine without it.
 
     Args:
         library: Something shaped like ``pynvml``; that package when None.
@@ -66,7 +66,7 @@ def opened(library: Library = None) -> Iterator[Any]:
 
 
 def bindings() -> Value:
-    """The package ``pynvml``; None where it is not installed."""
+    """Return the package ``pynvml``; None where it is not installed."""
     try:
         import pynvml
     except ImportError:
@@ -75,7 +75,7 @@ def bindings() -> Value:
 
 
 def ask(library: Library, call: str, *arguments: Any) -> Value:
-    """The answer of one call of NVML; None where it fails or the driver lacks it."""
+    """Return the answer of one call of NVML; None where it fails or the driver lacks it."""
     try:
         return getattr(library, call)(*arguments)
     except Exception:  # an NVMLError of any kind; a name that the bindings lack
@@ -101,7 +101,7 @@ def handles(library: Library, visible: str | None = None) -> tuple[tuple[int, An
 
 
 def card(library: Library, handle: Library, slug_of: Callable[[str], str]) -> Card:
-    """A card's facts; ``slug_of`` gives the row of the catalogue for its name, or nothing."""
+    """Return a card's facts; ``slug_of`` gives the catalogue's row for its name, or nothing."""
     name = text(ask(library, "nvmlDeviceGetName", handle))
     memory = ask(library, "nvmlDeviceGetMemoryInfo", handle)
     graphics = getattr(library, "NVML_CLOCK_GRAPHICS", 0)
@@ -118,7 +118,7 @@ def card(library: Library, handle: Library, slug_of: Callable[[str], str]) -> Ca
 
 
 def reading(library: Library, handle: Library) -> Reading:
-    """What a card tells now."""
+    """Return what a card tells now."""
     load = ask(library, "nvmlDeviceGetUtilizationRates", handle)
     memory = ask(library, "nvmlDeviceGetMemoryInfo", handle)
     reasons = ask(library, "nvmlDeviceGetCurrentClocksThrottleReasons", handle)
@@ -143,7 +143,7 @@ def reading(library: Library, handle: Library) -> Reading:
 
 
 def text(answer: object) -> str:
-    """A name that older bindings give as bytes; empty for None."""
+    """Return a name that older bindings give as bytes; empty for None."""
     if isinstance(answer, bytes):
         return answer.decode(errors="replace")
     return str(answer or "")
@@ -164,12 +164,12 @@ def _scaled(answer: float | None, factor: float) -> float | None:
 
 
 def _is_on(modes: Value) -> bool | None:
-    """The first of a mode's two states, now and after a restart; None where there is no mode."""
+    """Return whether a mode is in the first of its states, now and after a restart, or None."""
     return None if modes is None else bool(modes[0])
 
 
 def _place(index: int, identity: str, visible: str | None) -> int | None:
-    """The number that a card has for the process; None: it is hidden from it.
+    """Return the number that a card has for the process; None: it is hidden from it.
 
     CUDA reads the list up to the first entry that it does not know.
     """

@@ -19,14 +19,14 @@ WINDOWS_LIBRARIES = ("nvml.dll", r"C:\Program Files\NVIDIA Corporation\NVSMI\nvm
 
 
 def names(facts: MachineFacts) -> list[str]:
-    """What the loader is asked for, in turn."""
+    """Return what the loader is asked for, in turn."""
     if facts.system == "windows":
         return list(WINDOWS_LIBRARIES)
     return ["libnvidia-ml.so.1", *(["/usr/lib/wsl/lib/libnvidia-ml.so.1"] if facts.is_wsl else [])]
 
 
 def nvml(_host: Host, facts: MachineFacts, answers: Answers, by_cuda: Answers) -> Part:
-    """The cards, their memory and who holds it.
+    """Return the cards, their memory and who holds it.
 
     Args:
         facts: Found so far.
@@ -53,7 +53,7 @@ def nvml(_host: Host, facts: MachineFacts, answers: Answers, by_cuda: Answers) -
 
 
 def card(told: CardTold) -> GpuFacts:
-    """One card from an answer of a child."""
+    """Return one card from an answer of a child."""
     return GpuFacts(
         name=told.card,
         compute_capability=told.capability,

@@ -19,7 +19,7 @@ LEFT_OUT = frozenset({".git", "__pycache__", ".ipynb_checkpoints"})
 def content_of(
     path: Path, digest: Callable[[Path], str], *, without: frozenset[str] = frozenset()
 ) -> str:
-    """The digest of a file, or of a folder: names and digests of all files in it, sorted.
+    """Return the digest of a file, or of a folder: names and digests of all files in it, sorted.
 
     Links are followed. A folder that is met a second time, as by a link to a folder above, is the
     name under which it was met first.
@@ -46,7 +46,7 @@ def content_of(
 
 
 def _entries(folder: Path, without: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Each file with an empty text; each folder that was met before with its name then."""
+    """Give each file with an empty text; each folder met before with its name then."""
     met = {_identity(str(folder)): "."}
     for place, folders, names in os.walk(folder, onerror=_raise, followlinks=True):
         inner = os.path.relpath(place, folder)

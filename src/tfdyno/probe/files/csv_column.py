@@ -22,7 +22,7 @@ FLOAT32_WHOLE = 2**24
 """Up to here float32 has every whole number."""
 _INT64 = range(-(2**63), 2**63)
 _MOST_DIGITS = 20
-"""Of an int64, its sign among them."""
+"""The most digits of an int64, its sign among them."""
 _WHOLE, _NUMBER, _TEXT = range(3)
 _SHOWN_CHARACTERS = 40
 
@@ -66,12 +66,12 @@ class ColumnFacts:
         self.seen += 1
 
     def is_number(self, cell: str) -> bool:
-        """Whether a cell would be read as a number."""
+        """Return whether a cell would be read as a number."""
         text = cell.strip()
         return bool(NUMBER.fullmatch(text) or NOT_FINITE.fullmatch(text))
 
     def dtype(self, path: Path) -> DType:
-        """How the column is stored.
+        """Return how the column is stored.
 
         Raises:
             UsageError: Its numbers would lose digits; the sentence names the line.
@@ -94,7 +94,7 @@ class ColumnFacts:
         return "float32"
 
     def notes(self) -> list[str]:
-        """What is told of it: why numbers became text, or whole numbers others."""
+        """Return what is told of it: why numbers became text, or whole numbers others."""
         if self.text:
             line, cell = self.text
             return [f"The column '{self.name}' is text because of '{_shown(cell)}' in line {line}."]
@@ -107,7 +107,7 @@ class ColumnFacts:
         return []
 
     def _first_kind(self, cell: str) -> int:
-        """Of a cell below whole numbers; one that no int64 holds is a code, and stays as it is."""
+        """Tell a cell below whole numbers; one that no int64 holds is a code, and stays so."""
         if not WHOLE.fullmatch(cell):
             return _NUMBER
         if len(cell) > _MOST_DIGITS:  # Python reads no number of thousands of digits

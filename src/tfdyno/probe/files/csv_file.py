@@ -26,7 +26,7 @@ MOST_CLASSES = 65_536
 TELL_ROWS = 200_000
 """Between two lines of progress: about a second."""
 _NUMBERS_BYTES = 16
-"""Of one value of an ``Example`` beside its name and its text, about."""
+"""About the bytes of one value of an ``Example`` beside its name and its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,9 @@ class CsvFile:
     """What a data set is made of."""
 
     features: tuple[Feature, ...]
-    """By column."""
+    """The features by column."""
     classes: tuple[str, ...]
-    """Of a label that is text; else empty."""
+    """The classes of a label that is text; else empty."""
     offsets: array[int]
     """Where each row begins, in bytes from the start of the file."""
     skipped: tuple[Skipped, ...]
@@ -179,7 +179,7 @@ def csv_file(
 
 
 def csv_sha256(path: Path) -> str:
-    """``CsvFile.sha256`` of a file that is not read for it.
+    """Return ``CsvFile.sha256`` of a file that is not read for it.
 
     Raises:
         UsageError: It cannot be looked at.
@@ -217,7 +217,7 @@ def _read(
 
 
 def _header(path: Path, reader: Value, delimiter: str) -> list[str]:
-    """The names of the columns."""
+    """Return the names of the columns."""
     try:
         names: list[str] = next(reader, [])
     except csv.Error as error:
@@ -285,7 +285,7 @@ def _check_classes(rows: _Rows, name: str) -> None:
 
 
 def _alike(classes: tuple[str, ...]) -> Iterator[str]:
-    """That some texts are most likely meant to be the same class."""
+    """Say that some texts are most likely meant to be the same class."""
     seen: dict[str, str] = {}
     for name in classes:
         other = seen.setdefault(name.strip().casefold(), name)

@@ -37,7 +37,7 @@ class FolderEvents:
         self.is_complete = watch >= 0
 
     def opened(self) -> frozenset[str]:
-        """Names of the files that were opened since the beginning."""
+        """Return names of the files that were opened since the beginning."""
         while self._file >= 0:
             try:
                 data = os.read(self._file, _READ_BYTES)

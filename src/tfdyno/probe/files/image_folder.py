@@ -27,7 +27,7 @@ class ImageFile:
     """One image."""
 
     path: str
-    """Below the source."""
+    """The path below the source."""
     label: int
     size_bytes: int
     modified_ns: int
@@ -88,7 +88,7 @@ def image_folder(folder: Path) -> ImageFolder:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """Every file below a class, as Keras sorts them."""
+    """List every file below a class, as Keras sorts them."""
 
     def fail(error: OSError) -> None:
         raise error
@@ -99,7 +99,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def _image(folder: Path, path: str, label: int) -> ImageFile:
-    """One image; a link that leads nowhere is one that cannot be read, as a damaged image is."""
+    """Read one image; a dead link is one that cannot be read, as a damaged image is."""
     try:
         found = (folder / path).stat()
     except OSError:

@@ -38,7 +38,7 @@ def read_log(
     pause_s: float = PAUSE_S,
     limit_s: float = PIPE_LIMIT_S,
 ) -> Iterator[bytes]:
-    """The bytes of a log in blocks.
+    """Read a log's bytes in blocks.
 
     Args:
         path: A file or named pipe; None: standard input.

@@ -21,7 +21,7 @@ _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
 def folder_facts(host: Host, folder: Path) -> FolderFacts:
-    """Which file system a folder lies on, and what room it has; of one that is not there, above."""
+    """Return a folder's file system and room; of one that is not there, of the one above."""
     real = folder.absolute()
     while not real.exists() and real != real.parent:
         real = real.parent
@@ -34,7 +34,7 @@ def folder_facts(host: Host, folder: Path) -> FolderFacts:
 
 
 def mount_of(mountinfo: str, path: str) -> tuple[str, str]:
-    """File system and options of the mount that a path lies in; empty where none is told.
+    """Return file system and options of a path's mount; empty where none is told.
 
     Args:
         mountinfo: As ``/proc/self/mountinfo`` has it.
@@ -55,7 +55,7 @@ def mount_of(mountinfo: str, path: str) -> tuple[str, str]:
 
 
 def seen_after_s(path: Path, wanted: bytes, limit_s: float) -> float | None:
-    """Seconds until a file holds just these bytes; None: not within the limit."""
+    """Return seconds until a file holds just these bytes; None: not within the limit."""
     began_s = time.monotonic()
     while True:
         with contextlib.suppress(OSError):
@@ -75,7 +75,7 @@ def write_through(path: Path, content: bytes, *, append: bool = False) -> None:
 
 
 def write_bytes_per_s(path: Path, size_bytes: int) -> float:
-    """Speed of writing a file until the file system has it; raises ``OSError``."""
+    """Return speed of writing a file until the file system has it; raises ``OSError``."""
     chunk = os.urandom(CHUNK_BYTES)  # some file systems pack what repeats
     began_s = time.perf_counter()
     with path.open("wb") as file:
@@ -87,7 +87,7 @@ def write_bytes_per_s(path: Path, size_bytes: int) -> float:
 
 
 def read_bytes_per_s(path: Path) -> float:
-    """Speed of reading a file, own memory of it dropped where that can be; raises ``OSError``."""
+    """Return a file's read speed, memory of it dropped where that can be; raises ``OSError``."""
     size = 0
     with path.open("rb", buffering=0) as file:
         with contextlib.suppress(OSError, AttributeError):

@@ -21,7 +21,7 @@ MOST_FOLDERS = 50_000
 LARGEST_BYTES = 1_000_000
 """A longer file is data or generated."""
 LARGEST_NOTEBOOK_BYTES = 20_000_000
-"""Of a notebook, most of which are pictures."""
+"""The largest notebook; most of a notebook are pictures."""
 _SKIPPED = frozenset(
     ".git .hg .svn .tox .nox .venv venv .env env node_modules site-packages dist-packages "
     "__pycache__ .mypy_cache .ruff_cache .pytest_cache .ipynb_checkpoints .eggs build dist "
@@ -46,7 +46,7 @@ class SourceFiles:
 
 
 def find(path: Path, progress: Callable[[int], None] | None = None) -> SourceFiles:
-    """The files under a folder that say what is run or installed, or the one file given.
+    """Return the files under a folder that say what is run or installed, or the one file given.
 
     Links to folders are not followed. Environments, caches and ``.git`` are skipped.
 
@@ -88,7 +88,7 @@ def find(path: Path, progress: Callable[[int], None] | None = None) -> SourceFil
 
 
 def read(root: Path, name: str) -> str:
-    """The text of a file, in the encoding that it declares.
+    """Return the text of a file, in the encoding that it declares.
 
     Raises:
         ToolError: It cannot be read, is too large, or is not text; the message names the file.
@@ -109,7 +109,7 @@ def read(root: Path, name: str) -> str:
 
 
 def decode(name: str, content: bytes) -> str:
-    """Bytes of a source file as text.
+    """Return bytes of a source file as text.
 
     Raises:
         ToolError: They are not text.
@@ -129,7 +129,7 @@ def decode(name: str, content: bytes) -> str:
 
 
 def is_source(name: str) -> bool:
-    """Whether a file of this name is worth reading."""
+    """Return whether a file of this name is worth reading."""
     lower = name.lower()
     if lower.startswith(_NAMES):
         return True
@@ -139,7 +139,7 @@ def is_source(name: str) -> bool:
 
 
 def _walk(root: Path, notes: list[str]) -> Iterator[str]:
-    """Names of the files, relative, folder by folder in the order of their names."""
+    """List the files, relative, folder by folder in the order of their names."""
     folders = [""]
     seen = 0
     while folders:
@@ -166,7 +166,7 @@ def _walk(root: Path, notes: list[str]) -> Iterator[str]:
 
 
 def _is_skipped(entry: os.DirEntry[str]) -> bool:
-    """Whether a folder is a cache or an environment, by its name or by what lies in it."""
+    """Return whether a folder is a cache or an environment, by its name or by what lies in it."""
     if entry.name in _SKIPPED or entry.name.endswith((".egg-info", ".dist-info")):
         return True
     folder = Path(entry.path)

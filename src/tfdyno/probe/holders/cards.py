@@ -47,14 +47,14 @@ class HeldCard:
     place: str
     """``GPU 0``, or ``slice 1 of GPU 0``."""
     index: int
-    """Of the card, as ``nvidia-smi`` counts."""
+    """The card's number as ``nvidia-smi`` counts."""
     total_bytes: int = 0
     free_bytes: int | None = None
     """None: the driver does not tell."""
     holders: tuple[Holder, ...] | None = ()
     """None: the driver does not tell."""
     mode: int = 0
-    """Of NVML: ``EXCLUSIVE`` lets one process compute at a time, ``PROHIBITED`` none."""
+    """The mode in NVML: ``EXCLUSIVE`` lets one process compute at a time, ``PROHIBITED`` none."""
 
     @property
     def is_shared(self) -> bool:
@@ -96,7 +96,7 @@ def look(visible: str | None = None, *, library: Library = None) -> CardsInspect
 
 
 def _why_mute(library: Library) -> str:
-    """What NVML says where it does not start."""
+    """Return what NVML says where it does not start."""
     library = library or cards.bindings()
     if library is None:
         return "the package nvidia-ml-py is not installed"
@@ -138,7 +138,7 @@ def _slices(nvml: Library, handle: Library) -> Iterator[tuple[int, Any]]:
 
 
 def _names(nvml: Library, wanted: str, handle: Library, part: Value) -> bool:
-    """Whether CUDA's name of a slice, of today or as before driver 470, is of this one."""
+    """Return whether CUDA's name of a slice, of today or as before driver 470, is of this one."""
     if cards.text(cards.ask(nvml, "nvmlDeviceGetUUID", part)).startswith(wanted):
         return True
     old = wanted.removeprefix("MIG-").split("/")

@@ -23,7 +23,7 @@ class Named:
 
 
 def named(pid: int, root: Path = Path("/proc")) -> Named:
-    """Who a process is; nothing where this system does not show it.
+    """Return who a process is; nothing where this system does not show it.
 
     In a container NVML may count processes as the host does. A process that happens to have the
     same number here has no card open and is not taken for it.
@@ -39,7 +39,7 @@ def named(pid: int, root: Path = Path("/proc")) -> Named:
 
 
 def own_family(pid: int | None = None, root: Path = Path("/proc")) -> frozenset[int]:
-    """This process and those that have started it: none of them is somebody else."""
+    """List this process and those that have started it: none of them is somebody else."""
     one, family = pid or os.getpid(), set[int]()
     while one > 0 and one not in family:
         family.add(one)
@@ -56,7 +56,7 @@ def _parent(pid: int, root: Path) -> int:
 
 
 def _has_card_open(folder: Path) -> bool | None:
-    """None: another user's files are not shown, or the process has just ended."""
+    """Return None where another user's files are not shown, or the process has just ended."""
     try:
         files = list(folder.iterdir())
     except OSError:

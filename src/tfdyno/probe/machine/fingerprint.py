@@ -34,7 +34,7 @@ def environment(
     host: Host | None = None,
     library: Library = None,
 ) -> Environment:
-    """The fingerprint of this machine and of the software that a child found; never raises.
+    """Return the fingerprint of this machine and of the software that a child found; never raises.
 
     Args:
         software: Its ``devices`` stand in for NVML's names where that tells nothing; without
@@ -71,7 +71,7 @@ def environment(
 
 
 def device_of(software: Software) -> DeviceKind:
-    """What the child computed on."""
+    """Return what the child computed on."""
     named = software.get("device")
     if named in ("cpu", "gpu"):
         return "gpu" if named == "gpu" else "cpu"
@@ -80,7 +80,7 @@ def device_of(software: Software) -> DeviceKind:
 
 
 def system_name(host: Host) -> str:
-    """``Linux 6.1 (Debian GNU/Linux 12)``: kernel with two numbers, and the release."""
+    """Return ``Linux 6.1 (Debian GNU/Linux 12)``: kernel with two numbers, and the release."""
     kernel = re.match(r"\d+(?:\.\d+)?", host.version)
     name = " ".join(filter(None, [KERNELS.get(host.system, host.system), kernel and kernel[0]]))
     if host.system == "linux":
@@ -98,7 +98,7 @@ def container(host: Host) -> str:
 
 
 def container_image(host: Host) -> str:
-    """Image that the container was made of, where anything tells it; empty mostly."""
+    """Return the container's image, where anything tells it; empty mostly."""
     given = host.environment
     podman = re.search(r'^image="([^"]*)"$', host.text("/run/.containerenv"), re.MULTILINE)
     apptainer = given.get("APPTAINER_CONTAINER") or given.get("SINGULARITY_CONTAINER", "")
@@ -107,7 +107,7 @@ def container_image(host: Host) -> str:
 
 
 def memory_bytes(host: Host) -> int:
-    """Memory of the machine, or of its control group where that is less; 0 where unknown."""
+    """Return memory of the machine, or of its control group where that is less; 0 where unknown."""
     if host.system == "linux":
         return system.memory_bytes(host)
     import psutil

@@ -22,7 +22,7 @@ _RATE = re.compile(r"([\d.]+) Gb/sec")
 
 
 def interfaces(host: Host) -> tuple[Interface, ...]:
-    """All interfaces with their addresses, by name."""
+    """Return all interfaces with their addresses, by name."""
     import psutil
 
     known = psutil.net_if_addrs()
@@ -45,7 +45,7 @@ def interfaces(host: Host) -> tuple[Interface, ...]:
 
 
 def resolved(name: str) -> tuple[str, ...]:
-    """IP addresses that a host has on this machine, in the resolver's order; none: not known."""
+    """List a host's IP addresses on this machine, in the resolver's order; none: not known."""
     found = []
     with contextlib.suppress(OSError, UnicodeError):
         for *_, place in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM):
@@ -54,7 +54,7 @@ def resolved(name: str) -> tuple[str, ...]:
 
 
 def infiniband_bytes_per_s(host: Host) -> float:
-    """Rates of all active InfiniBand and RoCE ports together; 0 where there is none."""
+    """Return rates of all active InfiniBand and RoCE ports together; 0 where there is none."""
     total = 0.0
     for device in host.names(INFINIBAND):
         for port in host.names(f"{INFINIBAND}/{device}/ports"):
@@ -75,6 +75,6 @@ def _kind(host: Host, name: str) -> InterfaceKind:
 
 
 def _speed(host: Host, name: str) -> float:
-    """What the driver tells; -1 and nothing mean that it does not."""
+    """Return what the driver tells; -1 and nothing mean that it does not."""
     text = host.text(f"{NET}/{name}/speed").strip()
     return int(text) * MBIT_BYTES if text.isdecimal() else 0.0

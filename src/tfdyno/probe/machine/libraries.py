@@ -24,7 +24,7 @@ Files = dict[str, tuple[str, ...]]
 
 
 def wanted_here(facts: MachineFacts) -> tuple[Wanted, ...]:
-    """What the TensorFlow of this Python will load; nothing for a build without CUDA."""
+    """Return what the TensorFlow of this Python will load; nothing for a build without CUDA."""
     from tfdyno.probe.machine.wanted_libraries import wanted
 
     build = facts.python.build
@@ -32,7 +32,7 @@ def wanted_here(facts: MachineFacts) -> tuple[Wanted, ...]:
 
 
 def why_none(facts: MachineFacts) -> str:
-    """Why no library is looked for; empty where some are."""
+    """Return why no library is looked for; empty where some are."""
     build = facts.python.build
     if build is None:
         return "TensorFlow is not installed for this Python"
@@ -42,7 +42,7 @@ def why_none(facts: MachineFacts) -> str:
 
 
 def libraries(host: Host, facts: MachineFacts, answers: Answers) -> Part:
-    """Every library with the file that was loaded, and with all its copies.
+    """Return every library with the file that was loaded, and with all its copies.
 
     A child process loads them where one was started. For a recorded machine, and for what comes
     after a library on which the child died, the search of the loader is followed on the folders.
@@ -69,7 +69,7 @@ def libraries(host: Host, facts: MachineFacts, answers: Answers) -> Part:
 
 
 def copies(host: Host, folders: tuple[str, ...]) -> Files:
-    """Real files by library name, each once, in the order of the folders."""
+    """List real files by library name, each once, in the order of the folders."""
     have: dict[str, dict[str, str]] = {}
     for folder in folders:
         for name in host.names(folder):
@@ -81,7 +81,7 @@ def copies(host: Host, folders: tuple[str, ...]) -> Files:
 
 
 def library_of(file: str) -> str:
-    """``cudnn`` of ``libcudnn.so.9.1.0`` or ``cudnn64_8.dll``; empty for another kind of file."""
+    """Return ``cudnn`` of ``libcudnn.so.9.1.0`` or ``cudnn64_8.dll``; empty for another kind."""
     match = re.match(FILE, file)
     if match:
         return match[1]
@@ -90,7 +90,7 @@ def library_of(file: str) -> str:
 
 
 def version_of(path: str, packages: tuple[Distribution, ...], package: str) -> str:
-    """Version of a library by its file name, or by the package that owns it."""
+    """Return version of a library by its file name, or by the package that owns it."""
     folder = re.match(r"(.*?[/\\](?:site|dist)-packages)[/\\]nvidia[/\\]", path)
     for one in packages if folder else ():
         if one.name == package and one.folder.startswith(folder[1] if folder else ""):
@@ -100,7 +100,7 @@ def version_of(path: str, packages: tuple[Distribution, ...], package: str) -> s
 
 
 def readable(library: str, number: int) -> str:
-    """The number that a library tells as a version: cuDNN 90501 is 9.5.1, 8907 is 8.9.7."""
+    """Return the number that a library tells as a version: cuDNN 90501 is 9.5.1, 8907 is 8.9.7."""
     if number <= 0:
         return ""
     if library == "cudart":
@@ -110,7 +110,7 @@ def readable(library: str, number: int) -> str:
 
 
 def _told(one: Wanted, told: LibraryTold | None, facts: MachineFacts, files: Files) -> LibraryFacts:
-    """What the child told; a library on which it died is one that cannot be loaded."""
+    """Return what the child told; a library on which it died is one that cannot be loaded."""
     died = f"{one.soname}: the process that loaded it did not survive"
     told = told or LibraryTold(name=one.soname, error=died)
     version = readable(one.library, told.version)

@@ -15,7 +15,7 @@ MOST_BYTES = 1 << 60
 
 
 def shared_memory_bytes(folder: str = SHARED) -> tuple[int, int]:
-    """Size of the shared memory and how much is free; -1 where there is none."""
+    """Return size of the shared memory and how much is free; -1 where there is none."""
     try:
         there = os.statvfs(folder)
     except (OSError, AttributeError):
@@ -24,7 +24,7 @@ def shared_memory_bytes(folder: str = SHARED) -> tuple[int, int]:
 
 
 def soft_limit(name: str) -> int:
-    """A limit as ``ulimit`` shows it; -1: none, or not known.
+    """Return a limit as ``ulimit`` shows it; -1: none, or not known.
 
     Args:
         name: As in the module ``resource``: ``RLIMIT_MEMLOCK``.
@@ -39,7 +39,7 @@ def soft_limit(name: str) -> int:
 
 
 def memory_limit_bytes(host: Host) -> int:
-    """The strictest limit of memory of the process's control groups; -1: none."""
+    """Return the strictest limit of memory of the process's control groups; -1: none."""
     found = []
     for line in host.text("/proc/self/cgroup").splitlines():
         _, controllers, path = [*line.split(":", 2), "", ""][:3]

@@ -70,7 +70,7 @@ def examine(host: Host) -> MachineFacts:
 
 
 def software(host: Host) -> MachineFacts:
-    """The system and the Python packages only; never raises."""
+    """Return the system and the Python packages only; never raises."""
     facts = MachineFacts()
     for name, probe, limit_s in BEFORE[:3]:
         facts = attempt(name, probe, host, facts, limit_s=limit_s)
@@ -79,7 +79,7 @@ def software(host: Host) -> MachineFacts:
 
 @contextlib.contextmanager
 def _children(host: Host, facts: MachineFacts) -> Iterator[_Children]:
-    """The children that ask NVIDIA's libraries, all started at once and gone at the end."""
+    """Start the children that ask NVIDIA's libraries, all at once and gone at the end."""
     reason = no_device(facts) or ("" if host.is_live else "this is a recorded machine")
     if reason:
         none = Child(name="", reason=reason)

@@ -64,7 +64,7 @@ def macos(host: Host) -> dict[str, Any]:
 
 
 def _sysctl(name: str) -> int:
-    """A number that the kernel tells; 0 where it knows no such name."""
+    """Return a number that the kernel tells; 0 where it knows no such name."""
     value = ctypes.c_uint64(0)
     size = ctypes.c_size_t(ctypes.sizeof(value))
     library = ctypes.CDLL("libc.dylib")

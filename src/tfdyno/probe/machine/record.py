@@ -51,7 +51,7 @@ def read_environment(path: Path) -> MachineFacts | Told:
 
 
 def told(path: Path, raw: Mapping[str, Any]) -> Told:
-    """Words of the short form; numbers become text, null and empty words are left out.
+    """Return words of the short form; numbers become text, null and empty words are left out.
 
     Raises:
         UsageError: A value is neither text nor a number, or too long to be one of these.

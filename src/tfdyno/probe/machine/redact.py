@@ -90,7 +90,7 @@ class Identity:
 
 
 def identity_of(environment: Mapping[str, str], host_name: str) -> Identity:
-    """The names of this account and machine, as variables and the kernel tell them."""
+    """Return the names of this account and machine, as variables and the kernel tell them."""
     users = [environment.get(name, "") for name in ("USER", "LOGNAME", "USERNAME", "SUDO_USER")]
     hosts = [host_name, environment.get("HOSTNAME", ""), environment.get("COMPUTERNAME", "")]
     hosts += [name.partition(".")[0] for name in hosts]
@@ -103,7 +103,7 @@ def identity_of(environment: Mapping[str, str], host_name: str) -> Identity:
 
 
 def redactor(identity: Identity) -> Redact:
-    """A function that hides what is private; equal cards keep equal placeholders within it."""
+    """Make a function that hides what is private; equal cards keep equal placeholders in it."""
     seen: dict[str, str] = {}
 
     def redact(text: str) -> str:
@@ -123,7 +123,7 @@ def redactor(identity: Identity) -> Redact:
 
 
 def redact_facts(facts: MachineFacts, identity: Identity) -> MachineFacts:
-    """The same facts with every text redacted; plain versions stay as they are."""
+    """Return the same facts with every text redacted; plain versions stay as they are."""
     redact = redactor(identity)
     raw = _walk(to_builtins(facts), "", redact)
     raw["environment"] = {
@@ -149,13 +149,13 @@ def _walk(value: Value, key: str, redact: Redact) -> Value:
 
 
 def _numbered(seen: dict[str, str], kind: str, value: str) -> str:
-    """``GPU-<1>``: one number for each card, so that two texts can still be compared."""
+    """Write ``GPU-<1>``: one number for each card, so that two texts can still be compared."""
     number = seen.setdefault(value.lower()[:8], str(len(seen) + 1))
     return f"{kind or 'id-'}<{number}>"
 
 
 def _address(one: re.Match[str]) -> str:
-    """An address becomes a placeholder; four numbers that are said to be a version stay."""
+    """Return an address becomes a placeholder; four numbers that are said to be a version stay."""
     before = one.string[max(0, one.start() - 30) : one.start()]
     is_version = _VERSION_BEFORE.search(before) and not one[2]
     return one[0] if is_version else f"<ip>{one[2] or ''}"

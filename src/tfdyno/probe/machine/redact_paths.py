@@ -36,7 +36,7 @@ _ENVIRONMENT = re.compile(r"([/\\]envs[/\\])[^/\\\s\"':;,]+")
 
 
 def hide_paths(text: str, homes: tuple[str, ...]) -> str:
-    """Homes become ``~``, other folders outside the standard ones ``<path>``."""
+    """Write homes as ``~``, other folders outside the standard ones as ``<path>``."""
     for home in sorted(homes, key=len, reverse=True):
         if len(home) > 1:
             text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text, flags=re.IGNORECASE)
@@ -72,6 +72,6 @@ def _windows(one: re.Match[str]) -> str:
 
 
 def _tail(path: str) -> str:
-    """What may stay of a path: from ``site-packages`` on, or the name of a library."""
+    """Return what may stay of a path: from ``site-packages`` on, or the name of a library."""
     kept = KEPT.search(path)
     return kept[1].lstrip("/\\") if kept else "…"

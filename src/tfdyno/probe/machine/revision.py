@@ -18,7 +18,7 @@ ASK_LIMIT_S = 2.0
 
 
 def revision(package: Path | None = None) -> str:
-    """``0.1.0``, ``0.1.0 (1a2b3c4d5e)`` or ``0.1.0 (1a2b3c4d5e, changed)``; never raises.
+    """Return ``0.1.0``, ``0.1.0 (1a2b3c4d5e)`` or ``0.1.0 (1a2b3c4d5e, changed)``; never raises.
 
     Args:
         package: Folder of the package; the one that runs when None. Only ``src/tfdyno`` of a
@@ -36,7 +36,7 @@ def revision(package: Path | None = None) -> str:
 
 
 def _commit(git: Path) -> str:
-    """The commit that is checked out; empty where it cannot be told."""
+    """Return the commit that is checked out; empty where it cannot be told."""
     if git.is_file():  # a worktree: ``gitdir: FOLDER``
         git = git.parent / _text(git).removeprefix("gitdir:").strip()
     head = _text(git / "HEAD")
@@ -50,7 +50,7 @@ def _commit(git: Path) -> str:
 
 
 def _is_changed(root: Path, package: Path) -> bool:
-    """Whether the package differs from the commit; no where git cannot be asked."""
+    """Return whether the package differs from the commit; no where git cannot be asked."""
     command = ["git", "-C", str(root), "status", "--porcelain", "--", str(package)]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # asking must not write to the index
     try:

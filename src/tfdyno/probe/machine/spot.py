@@ -37,7 +37,8 @@ class Notice:
 
     cloud: str
     action: str
-    """As the cloud names it: ``terminate``, ``stop``, ``hibernate``, ``preempted``, ``Preempt``."""
+    """The action as the cloud names it: ``terminate``, ``stop``, ``hibernate``, ``preempted``,
+    ``Preempt``."""
     at: str = ""
     """When, as the cloud writes it; empty where it does not say."""
     warning_s: float = 0.0
@@ -104,7 +105,7 @@ class SpotWatch:
             ) from None
 
     def ask(self) -> Notice | None:
-        """The notice that stands now.
+        """Return the notice that stands now.
 
         Raises:
             OSError, http.client.HTTPException: The service did not answer.
@@ -172,7 +173,7 @@ class SpotWatch:
             return str(answer.read(MOST_BYTES).decode("utf-8", "replace")).strip()
 
     def _azure(self, text: str) -> tuple[str, str] | None:
-        """The event of this machine, among those of its group."""
+        """Return the event of this machine, among those of its group."""
         if not self._name:
             with contextlib.suppress(OSError, http.client.HTTPException):
                 self._name = self._ask(self._service["alive_path"])

@@ -29,7 +29,7 @@ CGROUPS = (
 
 
 def system(host: Host, _facts: MachineFacts) -> Part:
-    """What the machine is and which of its variables matter."""
+    """Return what the machine is and which of its variables matter."""
     rest = linux(host) if host.system == "linux" else _elsewhere(host)
     return found(
         system=host.system,
@@ -40,13 +40,13 @@ def system(host: Host, _facts: MachineFacts) -> Part:
 
 
 def environment(host: Host) -> dict[str, str]:
-    """The variables that change what TensorFlow does, as they are set."""
+    """Return the variables that change what TensorFlow does, as they are set."""
     given = host.environment
     return {name: given[name] for name in sorted(given) if WANTED.match(name)}
 
 
 def linux(host: Host) -> dict[str, Any]:
-    """Facts of Linux from ``/proc``, ``/etc`` and ``/sys``."""
+    """Return facts of Linux from ``/proc``, ``/etc`` and ``/sys``."""
     kernel = host.text("/proc/version")
     return {
         "release": release(host.text("/etc/os-release")),
@@ -62,13 +62,13 @@ def linux(host: Host) -> dict[str, Any]:
 
 
 def release(os_release: str) -> str:
-    """``Ubuntu 22.04`` of ``/etc/os-release``."""
+    """Read ``Ubuntu 22.04`` from ``/etc/os-release``."""
     pairs = dict(re.findall(r'^(NAME|VERSION_ID)="?([^"\n]*)"?$', os_release, re.MULTILINE))
     return " ".join(filter(None, [pairs.get("NAME", ""), pairs.get("VERSION_ID", "")]))
 
 
 def is_jetson(host: Host) -> bool:
-    """Whether this is an NVIDIA Tegra board."""
+    """Return whether this is an NVIDIA Tegra board."""
     model = host.text("/proc/device-tree/model") + host.text("/proc/device-tree/compatible")
     return host.exists("/etc/nv_tegra_release") or "nvidia,tegra" in model or "Jetson" in model
 
@@ -94,14 +94,14 @@ def container(host: Host) -> str:
 
 
 def cpu_flags(cpuinfo: str) -> tuple[str, ...]:
-    """Of ``FLAGS`` those that the first processor has; empty on other architectures."""
+    """List of ``FLAGS`` those that the first processor has; empty on other architectures."""
     line = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     have = set(line[1].split()) if line else set()
     return tuple(flag for flag in FLAGS if flag in have)
 
 
 def memory_bytes(host: Host) -> int:
-    """Memory of the machine, or of its control group where that is less; 0 where unknown."""
+    """Return memory of the machine, or of its control group where that is less; 0 where unknown."""
     total = re.search(r"MemTotal:\s+(\d+) kB", host.text("/proc/meminfo", limit=4096))
     amounts = [int(total[1]) * 1024] if total else []
     for name in ("memory.max", "memory/memory.limit_in_bytes"):
@@ -111,7 +111,7 @@ def memory_bytes(host: Host) -> int:
 
 
 def shared_memory_bytes(host: Host) -> int:
-    """Size of ``/dev/shm``; 0 where unknown."""
+    """Return size of ``/dev/shm``; 0 where unknown."""
     mount = re.search(r"^\S+ /dev/shm tmpfs \S*\bsize=(\d+)k", host.text("/proc/mounts"), re.M)
     if mount:
         return int(mount[1]) * 1024
@@ -122,7 +122,7 @@ def shared_memory_bytes(host: Host) -> int:
 
 
 def locked_memory_bytes(limits: str) -> int:
-    """Soft limit of locked memory (``ulimit -l``); -1 for none or unknown."""
+    """Return the soft limit of locked memory (``ulimit -l``); -1 for none or unknown."""
     line = re.search(r"^Max locked memory\s+(\d+)", limits, re.MULTILINE)
     return int(line[1]) if line else -1
 

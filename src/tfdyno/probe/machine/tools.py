@@ -39,7 +39,7 @@ def tools(host: Host, facts: MachineFacts) -> Part:
 
 
 def search_roots(host: Host) -> tuple[str, ...]:
-    """Folders in XLA's order: its flag, the wheel of nvcc, toolkits; ``.`` stands for the folder.
+    """List folders in XLA's order: its flag, the wheel of nvcc, toolkits; ``.`` is the folder.
 
     Source:
         The list that XLA prints with "libdevice is required by this HLO module but was not found".
@@ -51,7 +51,7 @@ def search_roots(host: Host) -> tuple[str, ...]:
 
 
 def toolkit_version(host: Host) -> str:
-    """Version of the first installed toolkit that tells one; empty if there is none."""
+    """Return version of the first installed toolkit that tells one; empty if there is none."""
     roots = toolkits(host)
     usual = [one for one in roots if one.endswith("/cuda")]
     for root in [*usual, *(one for one in roots if one not in usual)]:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 TABLE = Path(__file__).parents[1] / "data" / "libraries.csv"
 NCCL_SINCE = (12, 0)
-"""Before CUDA 12 the wheels hold NCCL inside, checked by its absence from their loader messages."""
+"""The CUDA before which the wheels hold NCCL inside, checked by its absence from their loader
+messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class Wanted:
 
 
 def wanted(build: BuildInfo, system: System) -> tuple[Wanted, ...]:
-    """The libraries that TensorFlow loads for a GPU, in its order; cuDNN comes last.
+    """Return the libraries that TensorFlow loads for a GPU, in its order; cuDNN comes last.
 
     Args:
         build: Its CUDA decides the version in each name.
@@ -51,7 +52,7 @@ def wanted(build: BuildInfo, system: System) -> tuple[Wanted, ...]:
 
 
 def _rows(toolkit: tuple[int, ...]) -> list[dict[str, str]]:
-    """Rows of the newest toolkit in the table that is not newer than this one, of its major."""
+    """Return the newest toolkit's rows that is not newer than this one, of its major."""
     rows = _table()
     versions = {_version(row["cuda"]) for row in rows}
     fitting = [one for one in versions if one[:1] == toolkit[:1] and one <= toolkit]
@@ -67,6 +68,6 @@ def _table() -> list[dict[str, str]]:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    """Major and minor; a major alone (``12``) counts as its ``.0``, nothing as nothing."""
+    """Read major and minor; a major alone (``12``) counts as its ``.0``, nothing as nothing."""
     numbers = [int(part) for part in text.split(".")[:2] if part.isdecimal()]
     return tuple(numbers + [0] * (2 - len(numbers))) if numbers else ()

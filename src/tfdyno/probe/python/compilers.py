@@ -47,7 +47,7 @@ class Compiler:
     size_bytes: int
     changed_at_ns: int
     versions: dict[str, str]
-    """Of the packages that decide what it makes."""
+    """The versions of the packages that decide what it makes."""
 
     @property
     def version(self) -> str:
@@ -57,7 +57,7 @@ class Compiler:
 
 
 def compiler(host: Host, framework: Framework) -> Compiler | None:
-    """What compiles in ``host.python``; None where there is none."""
+    """Return what compiles in ``host.python``; None where there is none."""
     folders = interpreter(host).folders
     for folder in folders:
         for name in LIBRARIES[framework]:
@@ -77,7 +77,7 @@ def compiler(host: Host, framework: Framework) -> Compiler | None:
 
 
 def known_flags(library: Path, names: Iterable[str]) -> frozenset[str]:
-    """Those of the names that stand in a library; reads all of it, in about a second."""
+    """Return those of the names that stand in a library; reads all of it, in about a second."""
     try:
         with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as m:
             return frozenset(one for one in names if m.find(one.encode() + b"\0") >= 0)
@@ -86,7 +86,7 @@ def known_flags(library: Path, names: Iterable[str]) -> frozenset[str]:
 
 
 def machine(host: Host, visible: str | None) -> dict[str, str]:
-    """What compiled code is made for: processor, cards that a process sees, driver.
+    """Return what compiled code is made for: processor, cards that a process sees, driver.
 
     Args:
         host: The machine.

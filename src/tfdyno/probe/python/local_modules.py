@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def local_modules(script: Path) -> tuple[Path, ...]:
-    """Files of the script's own folder that it imports, directly or not, sorted; not itself.
+    """Return files of the script's own folder that it imports, directly or not, sorted; not itself.
 
     Found by reading, not by running: imports inside functions count, names that are put together
     at run time are not seen. Of a package all its ``__init__.py`` on the way count.
@@ -23,7 +23,7 @@ def local_modules(script: Path) -> tuple[Path, ...]:
 
 
 def modules_of(dotted: str, root: Path) -> tuple[Path, ...]:
-    """The files of a module of a folder, and those of the folder that it imports, sorted.
+    """Return the files of a module of a folder, and those of the folder that it imports, sorted.
 
     Args:
         dotted: As ``package.module``.
@@ -34,7 +34,7 @@ def modules_of(dotted: str, root: Path) -> tuple[Path, ...]:
 
 
 def _all_from(files: Sequence[Path], root: Path) -> tuple[Path, ...]:
-    """What files import of a folder, directly or not; they themselves do not count."""
+    """Return what files import of a folder, directly or not; they themselves do not count."""
     found: set[Path] = set()
     left = list(files)
     while left:
@@ -66,7 +66,7 @@ def _imported(file: Path, root: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _files_of(dotted: tuple[str, ...], root: Path) -> Iterator[Path]:
-    """A module's file and the packages on the way to it, as far as they are in the folder."""
+    """List a module's file and the packages on the way, as far as they are in the folder."""
     place = root
     for part in dotted:
         place = place / part

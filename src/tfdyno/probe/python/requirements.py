@@ -36,7 +36,7 @@ PLATFORMS = {system: name for name, system in SYSTEMS.items()}
 
 
 def requirements(host: Host, facts: MachineFacts) -> Part:
-    """Requirements of TensorFlow that are not met.
+    """Return requirements of TensorFlow that are not met.
 
     Those of ``tensorflow[and-cuda]`` count only where such a package is installed in a version
     that does not fit: CUDA may come from elsewhere.
@@ -56,14 +56,14 @@ def requirements(host: Host, facts: MachineFacts) -> Part:
 
 
 def required(metadata: str) -> list[str]:
-    """The values of ``Requires-Dist`` in the head of a METADATA file."""
+    """Return the values of ``Requires-Dist`` in the head of a METADATA file."""
     head = metadata.replace("\r\n", "\n").partition("\n\n")[0]
     mark = "Requires-Dist:"
     return [line[len(mark) :].strip() for line in head.splitlines() if line.startswith(mark)]
 
 
 def markers(host: Host, facts: MachineFacts) -> dict[str, str]:
-    """Values of environment markers for the interpreter in question."""
+    """Return values of environment markers for the interpreter in question."""
     version = facts.python.version
     return {
         "python_version": ".".join(version.split(".")[:2]),
@@ -80,7 +80,7 @@ def markers(host: Host, facts: MachineFacts) -> dict[str, str]:
 def broken_requirements(
     lines: Iterable[str], have: Installed, environment: dict[str, str]
 ) -> Iterator[str]:
-    """Requirements that are not met, as ``numpy<2.2 (installed 2.3.1)``."""
+    """List requirements that are not met, as ``numpy<2.2 (installed 2.3.1)``."""
     for line in lines:
         name = re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", line, maxsplit=1)[0]).lower()
         if name not in have and "extra ==" in line:
@@ -103,7 +103,7 @@ def broken_requirements(
 
 
 def plainly_met(requirement: str, version: str) -> bool:
-    """Whether plain numbers show that a requirement is met; False where that needs a closer look.
+    """Return whether plain numbers show that a requirement is met; False: look closer.
 
     Loading ``packaging`` takes a seventh of the time that a light command may, and an environment
     in order does not need it. Only ``>= <= > < == !=`` of released versions are decided here.

@@ -19,7 +19,7 @@ Values = dict[str, object]
 
 
 def tensorflow_build(host: Host, facts: MachineFacts) -> Part:
-    """Whether TensorFlow is built for CUDA, for which, and for which cards.
+    """Return whether TensorFlow is built for CUDA, for which, and for which cards.
 
     The names of DLLs in that file are wrong on Windows and are not read.
     """
@@ -33,7 +33,7 @@ def tensorflow_build(host: Host, facts: MachineFacts) -> Part:
 
 
 def values(source: str) -> Values:
-    """The names and constants that a ``build_info.py`` of any release assigns.
+    """Return the names and constants that a ``build_info.py`` of any release assigns.
 
     Raises:
         SyntaxError: It is not Python.
@@ -53,7 +53,7 @@ def values(source: str) -> Values:
 
 
 def build_info(have: Values) -> BuildInfo:
-    """The facts that matter; old releases name two of them otherwise."""
+    """Return the facts that matter; old releases name two of them otherwise."""
     capabilities = have.get("cuda_compute_capabilities") or ()
     names = capabilities.split(",") if isinstance(capabilities, str) else capabilities
     return BuildInfo(
@@ -66,7 +66,7 @@ def build_info(have: Values) -> BuildInfo:
 
 
 def _version(told: object, *, dotted: bool = False) -> str:
-    """A version; on Windows the end of a DLL's name stands there: ``64_112`` is 11.2."""
+    """Return a version; on Windows the end of a DLL's name stands there: ``64_112`` is 11.2."""
     text = str(told or "")
     if not text.startswith("64_"):
         return text

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
 
 LISTING_SHARE = 1 / 500
-"""Of the time, at most, goes to listing the machine's processes: the dearest question."""
+"""The share of the time, at most, that goes to listing the machine's processes: the dearest
+question."""
 LEAST_LISTING_S = 2.0
 
 
@@ -21,7 +22,7 @@ class Usage:
     """Of all processes of a tree together; None: not permitted, or unknown on this system."""
 
     cpu_s: float
-    """Since their start, those that ended included."""
+    """The time since their start, those that ended included."""
     memory_bytes: int
     read_bytes: int | None = None
     write_bytes: int | None = None
@@ -49,7 +50,7 @@ class Tree:
         return frozenset(self._members)
 
     def usage(self) -> Usage | None:
-        """What it uses now; None once the process is gone, whatever it left behind."""
+        """Return what it uses now; None once the process is gone, whatever it left behind."""
         if self._root is None or not self._is_alive():
             return None
         self._list()
@@ -82,7 +83,7 @@ class Tree:
         self._list_at_s = now + max(LEAST_LISTING_S, cost_s / LISTING_SHARE)
 
     def _of(self, process: Value) -> Usage | None:
-        """One member; None where it has just ended."""
+        """Return one member; None where it has just ended."""
         try:
             with process.oneshot():
                 times = process.cpu_times()
@@ -99,7 +100,7 @@ class Tree:
         )
 
     def _disk(self, process: Value) -> tuple[int | None, int | None]:
-        """Bytes that reached the disk, or came from it; macOS has no such counters."""
+        """Return bytes that reached the disk, or came from it; macOS has no such counters."""
         try:
             counters = process.io_counters()
         except (AttributeError, self._psutil.Error):

@@ -92,7 +92,7 @@ class Sampler:
             self._thread.start()
 
     def telemetry(self, began_s: float = -math.inf, ended_s: float = math.inf) -> Telemetry:
-        """All points so far, or those between two moments of ``time.monotonic``."""
+        """Return all points so far, or those between two moments of ``time.monotonic``."""
         cpu_s, wall_s = self._cost
         low_s, high_s = began_s - self._began_s, ended_s - self._began_s
         return assemble(
@@ -137,7 +137,7 @@ class _Source:
         self._at_s = time.monotonic()
 
     def point(self, at_s: float) -> Point | None:
-        """The next point; None once the child is gone."""
+        """Return the next point; None once the child is gone."""
         usage = self._tree.usage()
         if usage is None:
             return None
@@ -166,7 +166,7 @@ class _Source:
 
 
 def _since(before: Usage | None, now: Usage) -> float:
-    """CPU seconds between two looks; a member that ended uncounted must not make them negative."""
+    """Return CPU seconds between two looks; a member that ended uncounted takes none away."""
     return max(0.0, now.cpu_s - before.cpu_s) if before else 0.0
 
 

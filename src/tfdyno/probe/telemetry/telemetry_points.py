@@ -40,7 +40,7 @@ class Point:
 
 
 def assemble(points: Sequence[Point], *, interval_s: float, cost_ratio: float) -> Telemetry:
-    """All points as lists of equal length.
+    """Return all points as lists of equal length.
 
     ``MISSING`` stands for a point that could not be read; a list of nothing else is left empty.
     """
@@ -64,7 +64,7 @@ def foreign_bytes(
     before: frozenset[int],
     exists: Callable[[int], bool] | None = None,
 ) -> int | None:
-    """Memory of a card that processes other than the child's hold.
+    """Return memory of a card that processes other than the child's hold.
 
     In a container the driver may name processes by numbers of the host, the child's too. So only
     those count that were there before the child used the card, or that exist beside it here.
@@ -115,7 +115,7 @@ def _ratios(values: Iterable[float | None]) -> tuple[float, ...]:
 
 
 def _rising(column: tuple[int, ...]) -> tuple[int, ...]:
-    """A counter never falls: what a process wrote that has ended still counts."""
+    """Return a counter never falls: what a process wrote that has ended still counts."""
     highest, risen = MISSING, []
     for value in column:
         highest = max(highest, value)

@@ -14,7 +14,7 @@ class Word(str):
 
 
 def text_proto(message: Mapping[str, object], *, head: Sequence[str] = ()) -> str:
-    """Fields in their order, messages in braces, a list as the same field again and again.
+    """Return fields in their order, messages in braces, a list as the same field again and again.
 
     Args:
         message: Texts, numbers, truths, ``Word``s, mappings and lists of these; None is left out.

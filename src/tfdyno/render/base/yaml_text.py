@@ -17,7 +17,7 @@ class Block(str):
 
 
 def yaml_text(*documents: dict[str, Any], head: tuple[str, ...] = ()) -> str:
-    """Documents under each other, keys in their order, with comments at the top.
+    """Write documents under each other, keys in their order, with comments at the top.
 
     Args:
         documents: Dictionaries, lists, texts and numbers; entries that are None are left out.
@@ -44,7 +44,7 @@ def yaml_text(*documents: dict[str, Any], head: tuple[str, ...] = ()) -> str:
 
 
 def without_none(value: Value) -> Value:
-    """The same without entries that are None."""
+    """Return the same without entries that are None."""
     if isinstance(value, dict):
         return {key: without_none(one) for key, one in value.items() if one is not None}
     return [without_none(one) for one in value] if isinstance(value, list | tuple) else value

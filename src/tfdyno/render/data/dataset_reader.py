@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def dataset_reader(dataset: Dataset) -> str:
-    """A module of plain TensorFlow with ``read(batch_size)``; columns are named in the manifest."""
+    """Write plain TensorFlow with ``read(batch_size)``; the manifest names the columns."""
     roles = {one.role for one in dataset.features}
     kind = "csv" if dataset.settings.kind == "csv" else "pixels" if "pixels" in roles else "images"
     page = environment().get_template("read_dataset.py.j2")

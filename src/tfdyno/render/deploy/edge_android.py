@@ -17,7 +17,7 @@ _SIZES = {"float32": 4, "int32": 4, "int64": 8, "int8": 1, "uint8": 1, "int16": 
 
 
 def android_page(report: EdgeReport, gpu_lacks: tuple[str, ...]) -> str:
-    """``android.md``.
+    """Write ``android.md``.
 
     Args:
         report: Of the model.

@@ -27,7 +27,7 @@ _C_TYPES = {
 
 
 def model_source(data: bytes) -> str:
-    """``model_data.cc``: the bytes of the file, aligned as LiteRT wants them."""
+    """Write ``model_data.cc``: the bytes of the file, aligned as LiteRT wants them."""
     lines = [
         "  " + ", ".join(f"0x{byte:02x}" for byte in data[start : start + _PER_LINE]) + ","
         for start in range(0, len(data), _PER_LINE)
@@ -41,7 +41,7 @@ def model_source(data: bytes) -> str:
 
 
 def model_header() -> str:
-    """``model_data.h``."""
+    """Write ``model_data.h``."""
     return "\n".join([
         "#ifndef MODEL_DATA_H_", "#define MODEL_DATA_H_", "",
         "extern const unsigned char g_model_data[];",
@@ -51,13 +51,13 @@ def model_header() -> str:
 
 
 def bytes_of(source: str) -> bytes:
-    """What an array of ``model_source`` holds, read back from its text."""
+    """Return what an array of ``model_source`` holds, read back from its text."""
     inside = source.partition("= {")[2].partition("};")[0]
     return bytes(int(one, 16) for one in re.findall(r"0x([0-9a-f]{2})", inside))
 
 
 def micro_source(report: EdgeReport, memory_bytes: int, *, lacks: Collection[str] = ()) -> str:
-    """``micro_main.cc``: load the model and run it, with just the operators that it needs.
+    """Write ``micro_main.cc``: load the model and run it, with just the operators that it needs.
 
     Args:
         report: Of the model.
@@ -84,7 +84,7 @@ def micro_source(report: EdgeReport, memory_bytes: int, *, lacks: Collection[str
 
 
 def resolver_name(kind: str) -> str:
-    """``DEPTHWISE_CONV_2D`` → ``DepthwiseConv2D``, as tflite-micro's resolver calls it."""
+    """Write ``DEPTHWISE_CONV_2D`` as ``DepthwiseConv2D``, as tflite-micro's resolver calls it."""
     if kind in _RESOLVER:
         return _RESOLVER[kind]
     joined = "".join(word.capitalize() for word in kind.split("_"))

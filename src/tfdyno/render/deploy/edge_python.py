@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def run_script(report: EdgeReport) -> str:
-    """``run_model.py``, which needs ai-edge-litert and numpy and nothing of tfdyno."""
+    """Write ``run_model.py``, which needs ai-edge-litert and numpy and nothing of tfdyno."""
     ports = [f"  {one.name}: {shape_words(one)}" for one in report.inputs]
     made = [f"  {one.name}: {shape_words(one)}" for one in report.outputs]
     return (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def readme(report: EdgeReport, files: dict[str, str]) -> str:
-    """``README.md``.
+    """Write ``README.md``.
 
     Args:
         report: Of the model.
@@ -40,7 +40,7 @@ def readme(report: EdgeReport, files: dict[str, str]) -> str:
 
 
 def jetson_page(report: EdgeReport) -> str:
-    """``jetson.md``: TensorRT from the ONNX of the same model, or LiteRT with this file."""
+    """Write ``jetson.md``: TensorRT from the ONNX of the same model, or LiteRT with this file."""
     source = report.converted_from or "MODEL.keras"
     shapes = ",".join(f"{one.name}:{'x'.join(map(str, one.shape)) or '1'}" for one in report.inputs)
     has_open = any(one.open_axes for one in report.inputs)

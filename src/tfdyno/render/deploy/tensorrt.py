@@ -17,12 +17,12 @@ OPEN = {LEAST: 1, BEST: 128, MOST: 512}
 
 
 def shape_words(inputs: tuple[TensorInfo, ...], batch: int) -> str:
-    """``image:32x28x28x1`` as ``trtexec`` reads it; sizes that are open beside it as ``OPEN``."""
+    """Write ``image:32x28x28x1`` as ``trtexec`` reads it; open sizes beside it as ``OPEN``."""
     return ",".join(f"{one.name}:{'x'.join(map(str, sizes(one, batch))) or '1'}" for one in inputs)
 
 
 def sizes(one: TensorInfo, batch: int) -> tuple[int, ...]:
-    """The shape of an input at a batch of the profile."""
+    """Return the shape of an input at a batch of the profile."""
     if not one.shape:
         return ()
     first = batch if one.shape[0] is None else one.shape[0]
@@ -30,12 +30,12 @@ def sizes(one: TensorInfo, batch: int) -> tuple[int, ...]:
 
 
 def is_dynamic(signature: Signature) -> bool:
-    """Whether the engine needs a profile."""
+    """Return whether the engine needs a profile."""
     return any(None in one.shape for one in signature.inputs)
 
 
 def shell_script(signature: Signature) -> str:
-    """``build_engine.sh``: builds and times the engine by ``trtexec``."""
+    """Write ``build_engine.sh``, which builds and times the engine by ``trtexec``."""
     lines = [f"--onnx={ONNX}", f"--saveEngine={PLAN}"]
     if is_dynamic(signature):
         for word, batch in (("min", LEAST), ("opt", BEST), ("max", MOST)):
@@ -59,7 +59,7 @@ trtexec {flags} \\
 
 
 def python_script(signature: Signature) -> str:
-    """``build_engine.py``: the same by TensorRT's Python API."""
+    """Write ``build_engine.py``, the same by TensorRT's Python API."""
     profiles = [
         (one.name, sizes(one, LEAST), sizes(one, BEST), sizes(one, MOST))
         for one in signature.inputs

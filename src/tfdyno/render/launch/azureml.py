@@ -26,12 +26,12 @@ KNOWN = {
 SOURCE = "azure-ai-ml 1.35.2 (2026-11)"
 SCHEMA = "https://azuremlschemas.azureedge.net/latest/commandJob.schema.json"
 RUN = "${{outputs.run}}"
-"""For Azure ML the folder where all nodes see the run."""
+"""The folder in which all nodes of Azure ML see the run."""
 EXAMPLE = "Standard_DS3_v2"
 
 
 def render_azureml(plan: LaunchPlan) -> str:
-    """The file that ``az ml job create --file`` takes.
+    """Return the file that ``az ml job create --file`` takes.
 
     Raises:
         UsageError: The plan lacks what nodes need, or no machine with its GPUs is known.
@@ -41,14 +41,14 @@ def render_azureml(plan: LaunchPlan) -> str:
 
 
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
-    """What stands in front of the file to start it."""
+    """Return what stands in front of the file to start it."""
     given = {"--workspace-name": plan.option("workspace"), "--resource-group": plan.option("group")}
     words = [word for name, value in given.items() if value for word in (name, value)]
     return ("az", "ml", "job", "create", *words, "--file")
 
 
 def run_folder(plan: LaunchPlan) -> str:
-    """The folder of the run in the datastore: always the same one, so that a job goes on.
+    """Return the folder of the run in the datastore: always the same one, so that a job goes on.
 
     Raises:
         UsageError: The plan names a folder that is not in a datastore.
@@ -59,7 +59,7 @@ def run_folder(plan: LaunchPlan) -> str:
 
 
 def command_job(plan: LaunchPlan) -> dict[str, Any]:
-    """The fields of the job; raises ``UsageError``."""
+    """Return the fields of the job; raises ``UsageError``."""
     managed.check_image(plan)
     cluster, workers = plan.option("compute"), {"type": "tensorflow", "worker_count": plan.nodes}
     return {

@@ -24,13 +24,13 @@ RAY_VERSION = "2.60.0"
 """That the image holds: the one of the extra ``ray``."""
 GROUP = "node"
 PORTS = {"gcs-server": 6379, "dashboard": 8265, "client": 10001}
-"""Of the head, as KubeRay expects them."""
+"""The ports of the head, as KubeRay expects them."""
 HEAD = {"cpu": "1", "memory": "4Gi"}
-"""For Ray's own services and the process that watches the training."""
+"""What Ray's own services and the process that watches the training need."""
 
 
 def render_kuberay(plan: LaunchPlan) -> str:
-    """The manifest that ``kubectl apply`` takes.
+    """Return the manifest that ``kubectl apply`` takes.
 
     Raises:
         UsageError: The plan lacks what pods need: an image and a claim.
@@ -53,7 +53,7 @@ def render_kuberay(plan: LaunchPlan) -> str:
 
 
 def ray_job(plan: LaunchPlan) -> dict[str, Any]:
-    """A RayJob of the plan."""
+    """Return a RayJob of the plan."""
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayJob",
@@ -86,7 +86,7 @@ def ray_job(plan: LaunchPlan) -> dict[str, Any]:
 
 
 def entry_words(plan: LaunchPlan) -> tuple[str, ...]:
-    """What runs in the cluster: the same plan, with the cluster that it finds itself in."""
+    """Return what runs in the cluster: the same plan, with the cluster that it finds itself in."""
     words = [plan.python, "-m", "tfdyno", "launch", plan.reference, "--on", "ray"]
     words += ["--nodes", str(plan.nodes), "--gpus-per-node", str(plan.gpus_per_node)]
     given = {
@@ -106,7 +106,7 @@ def entry_words(plan: LaunchPlan) -> tuple[str, ...]:
 
 
 def _pod(plan: LaunchPlan, name: str) -> dict[str, Any]:
-    """A pod of the plan, in which KubeRay starts Ray."""
+    """Return a pod of the plan, in which KubeRay starts Ray."""
     pod = pod_spec(plan)
     (container,) = pod["containers"]
     kept = {key: container[key] for key in ("image", "workingDir", "resources", "volumeMounts")}
@@ -115,7 +115,7 @@ def _pod(plan: LaunchPlan, name: str) -> dict[str, Any]:
 
 
 def _head(plan: LaunchPlan) -> dict[str, Any]:
-    """The pod of the head: on any node, without GPUs."""
+    """Return the pod of the head: on any node, without GPUs."""
     pod = _pod(plan, "ray-head")
     (container,) = pod["containers"]
     ports = [{"name": name, "containerPort": port} for name, port in PORTS.items()]

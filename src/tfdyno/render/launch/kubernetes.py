@@ -29,15 +29,15 @@ KNOWN = {
 """Settings of the engine alone."""
 KINDS = ("jobset", "trainjob")
 NODE = "node"
-"""Of the replicated job: Kubeflow's trainer expects it to be called so."""
+"""The name of the replicated job: Kubeflow's trainer expects it to be called so."""
 GPU = "nvidia.com/gpu"
 GRACE_S = 180
-"""For the last checkpoint of a pod that is to go."""
+"""The time for the last checkpoint of a pod that is to go."""
 WRONG_USE = 2
 
 
 def render_kubernetes(plan: LaunchPlan) -> str:
-    """The manifests that ``kubectl apply`` takes.
+    """Return the manifests that ``kubectl apply`` takes.
 
     Raises:
         UsageError: The plan lacks what pods need: an image, and a claim where there are several.
@@ -59,7 +59,7 @@ def render_kubernetes(plan: LaunchPlan) -> str:
 
 
 def job_set(plan: LaunchPlan) -> dict[str, Any]:
-    """A JobSet of the plan."""
+    """Return a JobSet of the plan."""
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
@@ -69,7 +69,7 @@ def job_set(plan: LaunchPlan) -> dict[str, Any]:
 
 
 def training_runtime(plan: LaunchPlan) -> dict[str, Any]:
-    """What Kubeflow's trainer makes the JobSet of a TrainJob from."""
+    """Return what Kubeflow's trainer makes the JobSet of a TrainJob from."""
     spec = _job_set_spec(plan, pod_spec(plan))
     spec["replicatedJobs"][0]["template"]["metadata"] = {
         "labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
@@ -83,7 +83,7 @@ def training_runtime(plan: LaunchPlan) -> dict[str, Any]:
 
 
 def train_job(plan: LaunchPlan) -> dict[str, Any]:
-    """A TrainJob of the plan."""
+    """Return a TrainJob of the plan."""
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
@@ -104,7 +104,7 @@ def train_job(plan: LaunchPlan) -> dict[str, Any]:
 
 
 def pod_spec(plan: LaunchPlan) -> dict[str, Any]:
-    """The pod of one node."""
+    """Return the pod of one node."""
     claim, secret = plan.option("claim"), plan.option("pull_secret")
     memory = {"medium": "Memory"}  # 64 MiB, the usual, are too few for NCCL and for tf.data
     container = {
@@ -135,7 +135,7 @@ def pod_spec(plan: LaunchPlan) -> dict[str, Any]:
 
 
 def job_spec(plan: LaunchPlan, pod: dict[str, Any]) -> dict[str, Any]:
-    """The indexed Job: all pods, or none."""
+    """Return the indexed Job: all pods, or none."""
     wrong_use = {"containerName": NODE, "operator": "In", "values": [WRONG_USE]}
     return {
         "completionMode": "Indexed",
@@ -170,7 +170,7 @@ def metadata(plan: LaunchPlan) -> dict[str, Any]:
 
 
 def _variables(plan: LaunchPlan) -> list[dict[str, str]]:
-    """Those of the user, and where the pods of the indexed Job are."""
+    """Return those of the user, and where the pods of the indexed Job are."""
     own = [(ADDRESS, f"{plan.name}-{NODE}-0-{{rank}}.{plan.name}")]
     values = dict((*own, *plan.environment))  # of a name that is given twice the last one
     return [{"name": name, "value": plain(value)} for name, value in values.items()]
@@ -181,7 +181,7 @@ def _words(plan: LaunchPlan) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """A text that stays as it is: for Kubernetes ``$(NAME)`` is a variable, and ``$$`` a dollar."""
+    """Write a text that stays as it is: Kubernetes reads ``$(NAME)`` as a variable, ``$$`` as $."""
     return text.replace("$", "$$")
 
 

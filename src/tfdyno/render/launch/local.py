@@ -35,7 +35,7 @@ exit "$code"
 
 
 def render_local(plan: LaunchPlan) -> str:
-    """A shell script that starts what ``tfdyno launch --on local`` starts, without its watch."""
+    """Render a shell script that starts what ``tfdyno launch --on local`` does, less its watch."""
     first = plan.port or PORT
     lines = ["#!/bin/bash", *_said(plan), "set -u", f"unset {' '.join(TOLD_BY)}"]
     lines += [f"cd {shlex.quote(plan.folder)} || exit 2"] if plan.folder else []
@@ -48,7 +48,7 @@ def render_local(plan: LaunchPlan) -> str:
 
 
 def _said(plan: LaunchPlan) -> tuple[str, ...]:
-    """What the script does, in comments."""
+    """Return what the script does, in comments."""
     if plan.is_check:  # of two or more
         return (f"# {plan.name}: {plan.nodes} processes look whether they could train together.",)
     many = f"{plan.nodes} processes that train together"
@@ -62,7 +62,7 @@ def _said(plan: LaunchPlan) -> tuple[str, ...]:
 
 
 def with_cards(plan: LaunchPlan, environment: Mapping[str, str]) -> LaunchPlan:
-    """The plan with the cards that the user's own variables let it see.
+    """Return the plan with the cards that the user's own variables let it see.
 
     Args:
         plan: What is to run; what it sets itself counts first.
@@ -74,7 +74,7 @@ def with_cards(plan: LaunchPlan, environment: Mapping[str, str]) -> LaunchPlan:
 
 
 def node_variables(plan: LaunchPlan, rank: int, ports: Sequence[int]) -> dict[str, str]:
-    """What the process of one rank is told by variables.
+    """Return what the process of one rank is told by variables.
 
     Args:
         plan: What is to run.
@@ -93,7 +93,7 @@ def node_variables(plan: LaunchPlan, rank: int, ports: Sequence[int]) -> dict[st
 
 
 def _cards(plan: LaunchPlan, rank: int, listed: str | None) -> str:
-    """The part of one rank of the listed cards, or of all: numbers, UUIDs or names of MIG."""
+    """Return one rank's part of the listed cards, or of all: numbers, UUIDs or names of MIG."""
     count = plan.gpus_per_node
     if not count:
         return NO_CARD

@@ -53,7 +53,7 @@ def job_file(
 
 @functools.cache
 def machines(service: str) -> tuple[Machine, ...]:
-    """Those of a service that are known here."""
+    """Return those of a service that are known here."""
     with TABLE.open(encoding="utf-8", newline="") as lines:
         return tuple(
             Machine(
@@ -69,7 +69,7 @@ def machines(service: str) -> tuple[Machine, ...]:
 
 
 def machine_name(plan: LaunchPlan, example: str) -> str:
-    """The type of the machine of a node: as named, or the one with the plan's GPUs.
+    """Return the type of the machine of a node: as named, or the one with the plan's GPUs.
 
     Args:
         plan: What is to run.
@@ -89,7 +89,7 @@ def machine_name(plan: LaunchPlan, example: str) -> str:
 
 
 def accelerator(plan: LaunchPlan) -> str:
-    """What the service calls the plan's GPU; raises ``UsageError`` where that is not known."""
+    """Return what the service calls the plan's GPU; raises ``UsageError`` where unknown."""
     found = [one.accelerator for one in _own(plan) if one.gpu == plan.gpu]
     return found[0] if found else _of_gpu(plan).accelerator
 
@@ -102,23 +102,23 @@ def check_image(plan: LaunchPlan) -> None:
 
 
 def is_spot(plan: LaunchPlan) -> bool:
-    """Whether its machines may be taken away; raises ``UsageError``."""
+    """Return whether its machines may be taken away; raises ``UsageError``."""
     return one_of(plan.option("spot", "false"), ("true", "false"), "spot") == "true"
 
 
 def disk_gib(plan: LaunchPlan) -> int:
-    """Size of each node's disk, 0 where nothing is said; raises ``UsageError``."""
+    """Return size of each node's disk, 0 where nothing is said; raises ``UsageError``."""
     text = plan.option("disk_gib")
     return whole(text, "--with disk_gib", most=1 << 20) if text else 0
 
 
 def in_folder(folder: str, words: tuple[str, ...]) -> list[str]:
-    """The words that run others in a folder, where no field of the service does."""
+    """Return the words that run others in a folder, where no field of the service does."""
     return ["env", f"--chdir={folder}", *words] if folder else list(words)
 
 
 def folder_in(plan: LaunchPlan, mount: PurePosixPath) -> str:
-    """The folder of the run below the place that outlives the nodes.
+    """Return the folder of the run below the place that outlives the nodes.
 
     Raises:
         UsageError: The plan names a folder that is not there.
@@ -133,7 +133,7 @@ def folder_in(plan: LaunchPlan, mount: PurePosixPath) -> str:
 
 
 def address_parts(plan: LaunchPlan, name: str, scheme: str) -> str:
-    """The bucket and folder of a setting, without scheme and closing ``/``.
+    """Return the bucket and folder of a setting, without scheme and closing ``/``.
 
     Raises:
         UsageError: It is not set, or no address of this kind.

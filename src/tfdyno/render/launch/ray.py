@@ -33,7 +33,7 @@ FILES = "ray"
 
 
 def render_ray(plan: LaunchPlan) -> str:
-    """The plan as YAML; raises ``UsageError`` where Ray cannot do what it asks."""
+    """Return the plan as YAML; raises ``UsageError`` where Ray cannot do what it asks."""
     _check_extra(plan)
     if plan.option(KUBERAY):
         return render_kuberay(plan)
@@ -41,7 +41,7 @@ def render_ray(plan: LaunchPlan) -> str:
 
 
 def ray_plan(plan: LaunchPlan) -> dict[str, Any]:
-    """What Ray Train is asked for, and what each worker trains; raises ``UsageError``."""
+    """Return what Ray Train is asked for, and what each worker trains; raises ``UsageError``."""
     _check_extra(plan)
     resources = {
         "GPU": plan.gpus_per_node or None,

@@ -32,7 +32,7 @@ CHECKPOINTS = PurePosixPath("/opt/ml/checkpoints")
 """What lies here goes to the bucket while the one node trains, and comes back with the next."""
 CHANNELS = PurePosixPath("/opt/ml/input/data")
 DISK_GIB = 30
-"""As SageMaker's own SDK asks for."""
+"""The disk that SageMaker's own SDK asks for."""
 LONGEST_WORD, LONGEST_VALUE, MOST_WORDS, MOST_RETRIES = 256, 512, 100, 30
 WAIT_RATIO = 2
 """A job on spot machines may take so many times its limit of time, with waiting for them."""
@@ -43,7 +43,7 @@ _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/?[\w+=,.@/-]+")
 
 
 def render_sagemaker(plan: LaunchPlan) -> str:
-    """The file that ``aws sagemaker create-training-job --cli-input-yaml`` takes.
+    """Return the file that ``aws sagemaker create-training-job --cli-input-yaml`` takes.
 
     Raises:
         UsageError: The plan lacks what nodes need, or no machine with its GPUs is known.
@@ -53,19 +53,19 @@ def render_sagemaker(plan: LaunchPlan) -> str:
 
 
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
-    """What stands in front of the file to start it."""
+    """Return what stands in front of the file to start it."""
     region = plan.option("region")
     words = ("aws", "sagemaker", "create-training-job")
     return (*words, *(["--region", region] if region else []), "--cli-input-yaml")
 
 
 def run_folder(plan: LaunchPlan) -> str:
-    """Where the nodes see the run; raises ``UsageError`` where several would not."""
+    """Return where the nodes see the run; raises ``UsageError`` where several would not."""
     return managed.folder_in(plan, CHANNELS / "run" if _shared(plan) else CHECKPOINTS)
 
 
 def training_job(plan: LaunchPlan) -> dict[str, Any]:
-    """The fields of ``CreateTrainingJob``; raises ``UsageError``."""
+    """Return the fields of ``CreateTrainingJob``; raises ``UsageError``."""
     managed.check_image(plan)
     bucket = managed.address_parts(plan, "bucket", "s3://")
     shared = _shared(plan)
@@ -95,7 +95,7 @@ def training_job(plan: LaunchPlan) -> dict[str, Any]:
 
 
 def _shared(plan: LaunchPlan) -> list[dict[str, Any]]:
-    """The channel of the file system that all nodes see; empty: one node has the bucket."""
+    """Return the channel of the file system that all nodes see; empty: one node has the bucket."""
     given = {name: plan.option(name) for name in _FILE_SYSTEMS if plan.option(name)}
     if len(given) > 1:
         raise UsageError("--with efs and --with lustre do not go together",

@@ -33,7 +33,7 @@ GRACE_S = 180
 
 
 def render_skypilot(plan: LaunchPlan) -> str:
-    """The task that ``sky launch`` or ``sky jobs launch`` takes.
+    """Return the task that ``sky launch`` or ``sky jobs launch`` takes.
 
     Raises:
         UsageError: The plan has a card that SkyPilot does not name, or no bucket where one is due.
@@ -52,7 +52,7 @@ def render_skypilot(plan: LaunchPlan) -> str:
 
 
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
-    """What stands in front of the file to start it."""
+    """Return what stands in front of the file to start it."""
     return (*_start(plan), "--yes", "--detach-run")
 
 
@@ -63,7 +63,7 @@ def _start(plan: LaunchPlan) -> tuple[str, ...]:
 
 
 def task(plan: LaunchPlan, *, spot: bool) -> dict[str, Any]:
-    """The fields of the task."""
+    """Return the fields of the task."""
     bucket = plan.option("bucket")
     mounts = {str(MOUNT): {"source": bucket, "mode": "MOUNT"}} if bucket else None
     return {
@@ -79,7 +79,7 @@ def task(plan: LaunchPlan, *, spot: bool) -> dict[str, Any]:
 
 
 def accelerator(slug: str) -> str:
-    """What SkyPilot calls a card of the catalogue; raises ``UsageError`` where it has no name."""
+    """Return what SkyPilot calls a card; raises ``UsageError`` where it has no name."""
     names = _names()
     if slug not in names:
         what = f"SkyPilot's name of {slug} is not known here"
@@ -108,7 +108,7 @@ def _resources(plan: LaunchPlan, *, spot: bool) -> dict[str, Any]:
 
 
 def run_folder(plan: LaunchPlan) -> str:
-    """Where the nodes see the run: in the bucket, where there is one.
+    """Return where the nodes see the run: in the bucket, where there is one.
 
     Raises:
         UsageError: The plan names a folder that is not in the bucket.

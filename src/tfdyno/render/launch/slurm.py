@@ -28,7 +28,7 @@ KNOWN = {
 """Settings of the engine alone."""
 _HEADER = ("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude")
 MOST_MARGIN_S = 180
-"""For the last checkpoint before the time is over."""
+"""The time for the last checkpoint before the time is over."""
 _LOOP = """\
 over= ended=
 # Before the time is over Slurm sends USR1 to this shell: let all tasks write a checkpoint. They are
@@ -53,7 +53,7 @@ done
 
 
 def render_slurm(plan: LaunchPlan) -> str:
-    """The script that ``sbatch`` takes; raises ``UsageError``."""
+    """Return the script that ``sbatch`` takes; raises ``UsageError``."""
     lines = ["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(plan)), ""]
     if modules := plan.option("module"):
         names = [part for part in modules.split(",") if part.strip()]
@@ -96,7 +96,7 @@ def _srun(plan: LaunchPlan) -> str:
 
 
 def _mount(folder: str) -> str:
-    """The folder at its own place in the container; raises ``UsageError``."""
+    """Return the folder at its own place in the container; raises ``UsageError``."""
     if "," in folder or ":" in folder:
         what = f"--workdir {folder} cannot be mounted into a container"
         why = "pyxis takes ',' and ':' for something else"
@@ -105,7 +105,7 @@ def _mount(folder: str) -> str:
 
 
 def _clock(minutes: int) -> str:
-    """As Slurm writes a length of time: ``1-02:30:00``."""
+    """Write a length of time as Slurm does: ``1-02:30:00``."""
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
     return f"{f'{days}-' * bool(days)}{hours:02}:{minutes:02}:00"

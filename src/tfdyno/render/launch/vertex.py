@@ -33,7 +33,7 @@ TPUS = Path(__file__).parents[1] / "tables" / "vertex_tpus.csv"
 
 
 def render_vertex(plan: LaunchPlan) -> str:
-    """The file that ``gcloud ai custom-jobs create --config`` takes.
+    """Return the file that ``gcloud ai custom-jobs create --config`` takes.
 
     Raises:
         UsageError: The plan lacks what nodes need, or no machine with its GPUs is known.
@@ -43,19 +43,19 @@ def render_vertex(plan: LaunchPlan) -> str:
 
 
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
-    """What stands in front of the file to start it."""
+    """Return what stands in front of the file to start it."""
     region = plan.option("region")
     words = ("gcloud", "ai", "custom-jobs", "create", f"--display-name={plan.name}")
     return (*words, *([f"--region={region}"] if region else []), "--config")
 
 
 def run_folder(plan: LaunchPlan) -> str:
-    """Where the nodes see the run; raises ``UsageError`` where that is in no bucket."""
+    """Return where the nodes see the run; raises ``UsageError`` where that is in no bucket."""
     return managed.folder_in(plan, BUCKETS / managed.address_parts(plan, "bucket", "gs://"))
 
 
 def job_spec(plan: LaunchPlan) -> dict[str, Any]:
-    """The fields of a ``CustomJobSpec``; raises ``UsageError``."""
+    """Return the fields of a ``CustomJobSpec``; raises ``UsageError``."""
     managed.check_image(plan)
     pool = _pool(plan)
     # The first pool is the chief's, and has one node; TF_CONFIG, which Vertex AI sets, says so.
@@ -94,7 +94,7 @@ def _machine(plan: LaunchPlan) -> dict[str, Any]:
 
 
 def tpu_of(plan: LaunchPlan) -> dict[str, str] | None:
-    """The TPUs that a plan asks for, as a row of their table; None: none.
+    """Return the TPUs that a plan asks for, as a row of their table; None: none.
 
     Raises:
         UsageError: They are not known, or do not go with the rest of the plan.
@@ -116,7 +116,7 @@ def tpu_of(plan: LaunchPlan) -> dict[str, str] | None:
 
 
 def _plain(text: str) -> str:
-    """For Vertex AI ``$(NAME)`` is the value of a variable, and ``$$(NAME)`` these characters."""
+    """Escape for Vertex AI, where ``$(NAME)`` is a variable and ``$$(NAME)`` these characters."""
     return text.replace("$(", "$$(")
 
 

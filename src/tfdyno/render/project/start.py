@@ -7,7 +7,7 @@ from tfdyno.render.base.template import environment
 
 
 def project_start(*, name: str, workload: str, trains: bool) -> str:
-    """The text of a ``project.toml``.
+    """Return the text of a ``project.toml``.
 
     Args:
         name: Of the project, and of the model in the store.

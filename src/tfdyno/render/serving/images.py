@@ -15,7 +15,7 @@ TABLE = Path(__file__).parents[1] / "tables" / "serving_images.csv"
 
 
 def image_of(plan: ServingPlan) -> str:
-    """The container that the user named, else the pinned one; raises ``UsageError``."""
+    """Return the container that the user named, else the pinned one; raises ``UsageError``."""
     return plan.image or _row(plan)["image"]
 
 

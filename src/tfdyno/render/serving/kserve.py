@@ -22,7 +22,7 @@ CONTAINER = "kserve-container"
 
 
 def render_kserve(plan: ServingPlan) -> dict[str, str]:
-    """The manifest by its file's path, and what has to lie beside the model; raises."""
+    """Return the manifest by its file's path, and what has to lie beside the model; raises."""
     if not plan.storage:
         raise UsageError(
             "KServe fetches the model itself",
@@ -41,7 +41,7 @@ def render_kserve(plan: ServingPlan) -> dict[str, str]:
 
 
 def inference_service(plan: ServingPlan) -> dict[str, Any]:
-    """An ``InferenceService`` of ``serving.kserve.io/v1beta1``."""
+    """Return an ``InferenceService`` of ``serving.kserve.io/v1beta1``."""
     return {
         "apiVersion": "serving.kserve.io/v1beta1",
         "kind": "InferenceService",
@@ -72,7 +72,7 @@ def _predictor(plan: ServingPlan) -> dict[str, Any]:
 
 
 def _scaling(plan: ServingPlan) -> dict[str, Any]:
-    """By the rate that one replica answers in time where it is known, else by what is in flight.
+    """Scale by the rate that one replica answers in time where known, else by what is in flight.
 
     Both are measured by Knative, which also drains a replica that goes; it refuses a ``lifecycle``.
     """

@@ -19,7 +19,7 @@ DRAIN_S = 10
 sending requests to it."""
 GRACE_S = 45
 UTILISATION_PERCENT = 70
-"""Of the CPUs that are asked for, where no rate is known to scale by."""
+"""The share of the CPUs that are asked for, where no rate is known to scale by."""
 METRIC = "tfdyno_requests_per_second"
 """That the autoscaler reads where the sizing tells a rate; an adapter makes it of a counter."""
 _RATES = {
@@ -31,7 +31,7 @@ _CALM_S = 300
 
 
 def render_kubernetes(plan: ServingPlan) -> dict[str, str]:
-    """The manifests that ``kubectl apply`` takes, by their file's path.
+    """Return the manifests that ``kubectl apply`` takes, by their file's path.
 
     Raises:
         UsageError: The storage is no claim, or the name none in Kubernetes.
@@ -49,7 +49,7 @@ def render_kubernetes(plan: ServingPlan) -> dict[str, str]:
 
 
 def deployment(plan: ServingPlan) -> dict[str, Any]:
-    """The pods, of which a new one answers before an old one goes."""
+    """Return the pods, of which a new one answers before an old one goes."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -68,7 +68,7 @@ def deployment(plan: ServingPlan) -> dict[str, Any]:
 
 
 def pod_spec(plan: ServingPlan) -> dict[str, Any]:
-    """The pod of one replica."""
+    """Return the pod of one replica."""
     own = [] if plan.server == "triton" else [("config", tfserving.CONFIG, "")]
     claim, folder = claim_of(plan.storage) if plan.storage else ("", "")
     mounts = [*own, *([("models", tfserving.MODELS, folder)] if claim else [])]
@@ -108,7 +108,7 @@ def pod_spec(plan: ServingPlan) -> dict[str, Any]:
 
 
 def resources(plan: ServingPlan) -> dict[str, Any]:
-    """What a replica asks for and may take; CPUs have no limit: one that is reached stops it."""
+    """Return what a replica asks for and may take; CPUs have no limit, which would stop it."""
     memory = f"{plan.memory_bytes >> 20}Mi"
     cards = {GPU: str(plan.gpus)} if plan.gpus else {}
     return {
@@ -118,7 +118,7 @@ def resources(plan: ServingPlan) -> dict[str, Any]:
 
 
 def service(plan: ServingPlan) -> dict[str, Any]:
-    """One address for all replicas, inside the cluster."""
+    """Return one address for all replicas, inside the cluster."""
     ports = [
         {"name": name, "port": port, "targetPort": name} for name, port in _ports(plan).items()
     ]
@@ -131,7 +131,7 @@ def service(plan: ServingPlan) -> dict[str, Any]:
 
 
 def autoscaler(plan: ServingPlan) -> dict[str, Any]:
-    """By the rate that one replica answers in time where it is known, else by the CPUs."""
+    """Scale by the rate that one replica answers in time where it is known, else by the CPUs."""
     rate = plan.target_requests_per_s
     per_pod = {
         "type": "Pods",
@@ -159,7 +159,7 @@ def autoscaler(plan: ServingPlan) -> dict[str, Any]:
 
 
 def disruption_budget(plan: ServingPlan) -> dict[str, Any]:
-    """Nodes are emptied one replica at a time."""
+    """Let nodes be emptied one replica at a time."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -169,14 +169,14 @@ def disruption_budget(plan: ServingPlan) -> dict[str, Any]:
 
 
 def config_map(plan: ServingPlan) -> dict[str, Any]:
-    """The files that TensorFlow Serving reads."""
+    """Return the files that TensorFlow Serving reads."""
     files = tfserving.tfserving_config(plan)
     data = {path.removeprefix("config/"): Block(text) for path, text in files.items()}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(plan), "data": data}
 
 
 def quantity(number: float) -> str:
-    """A number as Kubernetes writes it: thousandths with an ``m``."""
+    """Return a number as Kubernetes writes it: thousandths with an ``m``."""
     thousandths = max(1, round(number * 1000))
     return str(thousandths // 1000) if thousandths % 1000 == 0 else f"{thousandths}m"
 
@@ -211,7 +211,7 @@ def _ports(plan: ServingPlan) -> dict[str, int]:
 
 
 def _probes(plan: ServingPlan) -> dict[str, Any]:
-    """Loading may take ten minutes; then ready within 5 s, and started again after 30."""
+    """Allow ten minutes for loading; then it is ready within 5 s, and started again after 30."""
     if plan.server == "tfserving":
         ready = alive = f"/v1/models/{plan.name}"
     else:
@@ -233,7 +233,7 @@ def _asked(path: str, *, every_s: int, failures: int) -> dict[str, Any]:
 
 
 def _scraped(plan: ServingPlan) -> dict[str, str]:
-    """Annotations by which many installations of Prometheus find pods."""
+    """Return the annotations by which many installations of Prometheus find pods."""
     is_tfserving = plan.server == "tfserving"
     return {
         "prometheus.io/scrape": "true",

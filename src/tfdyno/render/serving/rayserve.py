@@ -15,11 +15,11 @@ APPLICATION = Path(__file__).parents[1] / "tables" / "ray_serve_app.txt"
 MODULE = "serve_app"
 GRACE_S = 20.0
 _BUSY_RATIO = 0.7
-"""Of the requests that a replica takes at a time, beyond which another is started."""
+"""The share of the requests that a replica takes at a time beyond which another is started."""
 
 
 def render_rayserve(plan: ServingPlan) -> dict[str, str]:
-    """``serve_app.py`` and ``config.yaml``; raises ``UsageError``."""
+    """Render ``serve_app.py`` and ``config.yaml``; raises ``UsageError``."""
     if plan.kind != "savedmodel":
         raise UsageError(
             f"--render rayserve does not take a model of the kind {plan.kind}",
@@ -43,7 +43,7 @@ def render_rayserve(plan: ServingPlan) -> dict[str, str]:
 
 
 def config(plan: ServingPlan) -> dict[str, Any]:
-    """What ``ray.serve.schema.ServeDeploySchema`` describes."""
+    """Return what ``ray.serve.schema.ServeDeploySchema`` describes."""
     return {
         "proxy_location": "HeadOnly",
         "http_options": {"host": "127.0.0.1", "port": plan.port},
@@ -66,7 +66,7 @@ def config(plan: ServingPlan) -> dict[str, Any]:
 
 
 def deployment(plan: ServingPlan) -> dict[str, Any]:
-    """The replicas: each takes two batches of requests, one that runs and one that gathers."""
+    """Describe the replicas: each takes two batches of requests, one runs, one gathers."""
     ongoing = 2 * plan.max_batch_size
     scaling = {
         "autoscaling_config": {

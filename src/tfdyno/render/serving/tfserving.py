@@ -23,12 +23,12 @@ _THREADS_PER_ROW = 2
 
 
 def render_tfserving(plan: ServingPlan) -> dict[str, str]:
-    """Files by their path beside ``models``; raises ``UsageError``."""
+    """Return files by their path beside ``models``; raises ``UsageError``."""
     return {"compose.yaml": compose(plan), **tfserving_config(plan)}
 
 
 def tfserving_config(plan: ServingPlan) -> dict[str, str]:
-    """The three files that the server reads, by their path."""
+    """Return the three files that the server reads, by their path."""
     return {
         "config/models.config": models_config(plan),
         "config/batching.config": batching_config(plan),
@@ -39,7 +39,7 @@ def tfserving_config(plan: ServingPlan) -> dict[str, str]:
 
 
 def models_config(plan: ServingPlan) -> str:
-    """A ``ModelServerConfig``: the newest version that lies there is served."""
+    """Return a ``ModelServerConfig``: the newest version that lies there is served."""
     model = {
         "name": plan.name,
         "base_path": f"{MODELS}/{plan.name}",
@@ -50,7 +50,7 @@ def models_config(plan: ServingPlan) -> str:
 
 
 def batching_config(plan: ServingPlan) -> str:
-    """``BatchingParameters``: the queue holds as many requests as the plan lets wait."""
+    """Write ``BatchingParameters``: the queue holds as many requests as the plan lets wait."""
     batches = max(1, plan.max_queue // plan.max_batch_size)
     settings = {
         "max_batch_size": plan.max_batch_size,
@@ -62,12 +62,12 @@ def batching_config(plan: ServingPlan) -> str:
 
 
 def batch_threads(plan: ServingPlan) -> int:
-    """Batches at a time: one for each CPU; two on a GPU, which copies one while it computes."""
+    """Count batches at a time: one per CPU; two on a GPU, which copies one while it computes."""
     return 2 if plan.gpus else plan.cpus
 
 
 def arguments(plan: ServingPlan) -> list[str]:
-    """Of the server, behind those of the container's own entry point."""
+    """Return the server's arguments, behind those of the container's own entry point."""
     return [
         f"--model_config_file={CONFIG}/models.config",
         f"--monitoring_config_file={CONFIG}/monitoring.config",
@@ -76,7 +76,7 @@ def arguments(plan: ServingPlan) -> list[str]:
 
 
 def batching_arguments(plan: ServingPlan, folder: str) -> list[str]:
-    """How the server batches, with the file that lies in a folder."""
+    """Return how the server batches, with the file that lies in a folder."""
     return [
         "--enable_batching=true",
         f"--batching_parameters_file={folder}/batching.config",
@@ -86,7 +86,7 @@ def batching_arguments(plan: ServingPlan, folder: str) -> list[str]:
 
 
 def compose(plan: ServingPlan) -> str:
-    """The server on this machine, on loopback."""
+    """Return the server on this machine, on loopback."""
     service = {
         "image": image_of(plan),
         "command": arguments(plan),
@@ -109,7 +109,7 @@ def compose(plan: ServingPlan) -> str:
 
 
 def resources(plan: ServingPlan) -> dict[str, Any]:
-    """Of a service in a compose file."""
+    """Return the resources of a service in a compose file."""
     limits = {"cpus": str(plan.cpus), "memory": f"{plan.memory_bytes >> 20}m"}
     card = {"driver": "nvidia", "count": plan.gpus, "capabilities": ["gpu"]}
     cards = {"reservations": {"devices": [card]}} if plan.gpus else {}
@@ -117,7 +117,7 @@ def resources(plan: ServingPlan) -> dict[str, Any]:
 
 
 def _status(plan: ServingPlan) -> str:
-    """Asks for the model's state with what the image has: it brings no curl."""
+    """Ask for the model's state with what the image has: it brings no curl."""
     request = f"GET /v1/models/{plan.name} HTTP/1.0\\r\\n\\r\\n"
     opened = f"exec 3<>/dev/tcp/127.0.0.1/{REST}"
     return f"{opened} && printf '{request}' >&3 && grep -q AVAILABLE <&3"

@@ -26,17 +26,17 @@ _MICROS = 1e6
 
 
 def render_triton(plan: ServingPlan) -> dict[str, str]:
-    """Files by their path beside the model's own; raises ``UsageError``."""
+    """Return files by their path beside the model's own; raises ``UsageError``."""
     return {"compose.yaml": compose(plan), f"models/{plan.name}/config.pbtxt": config(plan)}
 
 
 def model_file(plan: ServingPlan) -> str:
-    """Where the model lies in the rendered folder."""
+    """Return where the model lies in the rendered folder."""
     return f"models/{plan.name}/{plan.version}/{PLATFORMS[plan.kind][1]}"
 
 
 def notes(plan: ServingPlan) -> tuple[str, ...]:
-    """What the user has to know of this server with this kind of model."""
+    """Return what the user has to know of this server with this kind of model."""
     last = last_release(plan)
     if not last:
         return ()
@@ -47,7 +47,7 @@ def notes(plan: ServingPlan) -> tuple[str, ...]:
 
 
 def config(plan: ServingPlan) -> str:
-    """A ``ModelConfig``; inputs and outputs are left to Triton, which reads them from the model."""
+    """Write a ``ModelConfig``; inputs and outputs are left to Triton, which reads the model."""
     head = ("Inputs and outputs are read from the model (Triton completes its configuration).",)
     instance = {"kind": Word("KIND_GPU" if plan.gpus else "KIND_CPU"), "count": instances(plan)}
     return text_proto(
@@ -65,12 +65,12 @@ def config(plan: ServingPlan) -> str:
 
 
 def instances(plan: ServingPlan) -> int:
-    """Copies of the model: two on a GPU, of which one copies while the other computes."""
+    """Count copies of the model: two on a GPU, where one copies while the other computes."""
     return 2 if plan.gpus else 1
 
 
 def arguments(plan: ServingPlan, repository: str = REPOSITORY) -> list[str]:
-    """The server's command."""
+    """Return the server's command."""
     return [
         "tritonserver",
         f"--model-repository={repository}",
@@ -83,7 +83,7 @@ def arguments(plan: ServingPlan, repository: str = REPOSITORY) -> list[str]:
 
 
 def compose(plan: ServingPlan) -> str:
-    """The server on this machine, on loopback."""
+    """Return the server on this machine, on loopback."""
     service = {
         "image": image_of(plan),
         "command": arguments(plan),
@@ -107,7 +107,7 @@ def compose(plan: ServingPlan) -> str:
 
 
 def _batching(plan: ServingPlan) -> dict[str, object]:
-    """Batches as large as may be, and a queue that refuses what would wait too long.
+    """Return batches as large as may be, and a queue that refuses what would wait too long.
 
     A preferred size ends the wait for a fuller batch: it is of use where the model is tuned for
     it, as a TensorRT engine is.

@@ -20,7 +20,7 @@ CALLBACK_CAUSES = ("callback.slow_callback", *(f"callback.{name}" for _, name in
 
 
 def slow_callbacks(seen: Seen) -> Iterator[Draft]:
-    """Each callback that takes a good part of the time, of its steps and of its epochs."""
+    """Find each callback that takes a good part of the time, of its steps and of its epochs."""
     for one in sorted(_all(seen), key=lambda each: -_cost_s(seen, each)):
         cost_s = _cost_s(seen, one)
         name = _cause(one)
@@ -48,7 +48,7 @@ def slow_callbacks(seen: Seen) -> Iterator[Draft]:
 
 
 def _all(seen: Seen) -> tuple[CallbackFacts, ...]:
-    """All callbacks, and what no single one of them accounts for."""
+    """Return all callbacks, and what no single one of them accounts for."""
     known = seen.facts.callbacks
     rest_s = seen.facts.callback_s - sum(one.per_step_s for one in known)
     if rest_s <= seen.split.floor_s:
@@ -58,13 +58,13 @@ def _all(seen: Seen) -> tuple[CallbackFacts, ...]:
 
 
 def _cost_s(seen: Seen, one: CallbackFacts) -> float:
-    """Seconds for each step; what an epoch costs is spread over its steps."""
+    """Return seconds for each step; what an epoch costs is spread over its steps."""
     steps = seen.facts.steps_per_epoch
     return max(0.0, one.per_step_s) + (max(0.0, one.per_epoch_s) / steps if steps else 0.0)
 
 
 def _beside_s(seen: Seen) -> float:
-    """Seconds for each step that the typical step does not hold: of epochs, of every n-th step."""
+    """Return seconds a step beside the typical step: of epochs, of every n-th step."""
     parts = seen.split.parts_s
     inside_s = parts["callback"] + parts["validation"] + parts["checkpoint"]
     return max(0.0, sum(_cost_s(seen, one) for one in _all(seen)) - inside_s)

@@ -19,7 +19,7 @@ _SOURCE = "telemetry of the card"
 
 
 def idle(seen: Seen) -> Iterator[Draft]:
-    """A card that does nothing for part of the time, where nothing else says what it waits for."""
+    """Find a card that does nothing for part of the time, where nothing else says why."""
     known = [one.busy_ratio for one in seen.facts.cards if one.busy_ratio > 0.0]
     if seen.facts.source != "record" or not known:
         return
@@ -35,7 +35,7 @@ def idle(seen: Seen) -> Iterator[Draft]:
 
 
 def slowed_down(seen: Seen) -> Iterator[Draft]:
-    """A card that holds its clock below what is allowed."""
+    """Find a card that holds its clock below what is allowed."""
     cards = [one for one in seen.facts.cards if one.lowered_ratio >= limits()["lowered_ratio"]]
     if not cards:
         return
@@ -55,7 +55,7 @@ def slowed_down(seen: Seen) -> Iterator[Draft]:
 
 
 def _lost_s(seen: Seen, one: CardFacts) -> float:
-    """Of a step, what the card would need less at the clock that is allowed."""
+    """Return how much less of a step the card would need at the clock that is allowed."""
     if not (one.clock_hz and one.clock_limit_hz):
         return 0.0
     missing = max(0.0, 1.0 - one.clock_hz / one.clock_limit_hz)
@@ -63,7 +63,7 @@ def _lost_s(seen: Seen, one: CardFacts) -> float:
 
 
 def shared(seen: Seen) -> Iterator[Draft]:
-    """A card on which others hold memory: they take its time as well."""
+    """Find a card on which others hold memory: they take its time as well."""
     most = max((one.other_memory_bytes for one in seen.facts.cards), default=0)
     if most > limits()["other_card_bytes"]:
         told = evidence(f"processes of others hold up to {format_bytes(most)} of it", _SOURCE)
@@ -72,7 +72,7 @@ def shared(seen: Seen) -> Iterator[Draft]:
 
 
 def memory_errors(seen: Seen) -> Iterator[Draft]:
-    """A card whose memory fails: what ECC corrects takes time, what it cannot ends the run."""
+    """Find a card whose memory fails: what ECC corrects takes time, what it cannot ends the run."""
     corrected = max((one.corrected_errors for one in seen.facts.cards), default=0)
     lost = max((one.uncorrected_errors for one in seen.facts.cards), default=0)
     told = []

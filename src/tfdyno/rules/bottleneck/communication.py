@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def ranks(seen: Seen) -> int:
-    """Replicas that exchange gradients, on all workers together.
+    """Return replicas that exchange gradients, on all workers together.
 
     A profile is of one host: where it shows an exchange and one card there is another somewhere.
     """
@@ -27,17 +27,17 @@ def ranks(seen: Seen) -> int:
 
 
 def known_ranks(seen: Seen) -> int:
-    """Those that were counted."""
+    """Return those that were counted."""
     return max(1, seen.facts.replica_count, seen.facts.worker_count)
 
 
 def sent_bytes(seen: Seen) -> float:
-    """Bytes that each rank of a ring sends for one update: ``2 (n - 1) / n`` of the gradients."""
+    """Return bytes that each ring rank sends for an update: ``2 (n - 1) / n`` of the gradients."""
     return 2.0 * (ranks(seen) - 1) / ranks(seen) * seen.facts.parameter_bytes
 
 
 def skew(seen: Seen) -> Iterator[Draft]:
-    """One worker is slower, and all others wait for it in each step."""
+    """Find one worker that is slower, while all others wait for it in each step."""
     work = seen.facts.worker_step_s
     part_s = max(work) - typical(work) if len(work) > 1 else 0.0
     if len(work) == 2:  # the median of two is their mean; what the faster one waits counts
@@ -54,7 +54,7 @@ def skew(seen: Seen) -> Iterator[Draft]:
 
 
 def small_buckets(seen: Seen) -> Iterator[Draft]:
-    """Many small exchanges, each with its own start: one for each variable, or more."""
+    """Find many small exchanges, each with its own start: one for each variable, or more."""
     facts, part_s = seen.facts, _part_s(seen)
     seen_count = facts.operations.collectives_per_step if facts.operations else 0.0
     count = max(facts.variable_count, round(seen_count))
@@ -74,7 +74,7 @@ def small_buckets(seen: Seen) -> Iterator[Draft]:
 
 
 def small_batch(seen: Seen) -> Iterator[Draft]:
-    """Gradients are as large for few samples as for many."""
+    """Find gradients that are as large for few samples as for many."""
     facts, part_s = seen.facts, _part_s(seen)
     if not seen.counts(part_s):
         return
@@ -92,7 +92,7 @@ def small_batch(seen: Seen) -> Iterator[Draft]:
 
 
 def slow_link(seen: Seen) -> Iterator[Draft]:
-    """Many bytes over a link that is slower than such links are."""
+    """Find many bytes over a link that is slower than such links are."""
     facts, part_s = seen.facts, seen.split.parts_s["communication"]
     if ranks(seen) == 1 or not seen.counts(part_s):
         return
@@ -111,19 +111,19 @@ def slow_link(seen: Seen) -> Iterator[Draft]:
 
 
 def _part_s(seen: Seen) -> float:
-    """Seconds of exchange: of the profile, or where that shows none what the sizes ask for."""
+    """Return seconds of exchange: of the profile, or where that shows none by the sizes."""
     if ranks(seen) == 1:
         return 0.0
     return seen.split.parts_s["communication"] or _expected_s(seen)
 
 
 def _expected_s(seen: Seen) -> float:
-    """What the exchange takes where no profile shows it, by its size or because the step idles."""
+    """Return what the exchange takes where no profile shows it, by its size or idle time."""
     return max(_sized_s(seen), _idle_s(seen))
 
 
 def _sized_s(seen: Seen) -> float:
-    """What it takes at least by its bytes and messages, at most half of the step."""
+    """Return what it takes at least by its bytes and messages, at most half of the step."""
     facts, known = seen.facts, limits()
     if facts.device != "cpu":
         return 0.0
@@ -134,7 +134,7 @@ def _sized_s(seen: Seen) -> float:
 
 
 def _idle_s(seen: Seen) -> float:
-    """Seconds of a step for which a worker among several neither computes nor lacks a CPU.
+    """Return seconds of a step for which a worker among several neither computes nor lacks a CPU.
 
     A step that computes keeps one CPU busy at least. Where others take the CPUs it may wait for
     one, so that no more counts than all of the CPUs are idle.

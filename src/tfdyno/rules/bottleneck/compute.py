@@ -21,7 +21,7 @@ _HALF = ("float16", "bfloat16")
 
 
 def half_policy(seen: Seen) -> str:
-    """The 16-bit policy that the card's tensor cores are made for; empty: none, or a CPU."""
+    """Return the 16-bit policy that the card's tensor cores are made for; empty: none, or a CPU."""
     facts = seen.facts
     if facts.device != "gpu" or facts.precision not in _FULL:
         return ""
@@ -32,12 +32,12 @@ def half_policy(seen: Seen) -> str:
 
 
 def arithmetic_s(seen: Seen) -> float:
-    """Seconds of a step in products of matrices and in convolutions."""
+    """Return seconds of a step in products of matrices and in convolutions."""
     return seen.split.parts_s["compute"] * share(seen.split.compute_s, *_ARITHMETIC)
 
 
 def precision(seen: Seen) -> Iterator[Draft]:
-    """Tensor cores multiply 16-bit numbers faster."""
+    """Find work that tensor cores multiply faster with 16-bit numbers."""
     policy, part_s = half_policy(seen), arithmetic_s(seen)
     if policy and seen.counts(part_s):
         name = "compute.precision"
@@ -49,7 +49,7 @@ def precision(seen: Seen) -> Iterator[Draft]:
 
 
 def batch(seen: Seen) -> Iterator[Draft]:
-    """A card that is far from its peak and has memory left computes more samples at once."""
+    """Find a card far from its peak and with memory left: it computes more samples at once."""
     facts, part_s = seen.facts, arithmetic_s(seen)
     if facts.device != "gpu" or not (facts.step_flops and facts.peak_flops_per_s and part_s):
         return
@@ -70,7 +70,7 @@ def batch(seen: Seen) -> Iterator[Draft]:
 
 
 def alignment(seen: Seen) -> Iterator[Draft]:
-    """Widths that tensor cores have to fill up."""
+    """Find widths that tensor cores have to fill up."""
     facts, part_s = seen.facts, arithmetic_s(seen)
     is_half = any(name in facts.precision for name in _HALF)
     if facts.device == "gpu" and facts.unaligned and is_half and seen.counts(part_s):

@@ -43,7 +43,7 @@ Rule = Callable[[Seen], Iterator[Draft]]
 
 
 def bottleneck(draft: Draft) -> Bottleneck:
-    """A draft in words.
+    """Return a draft in words.
 
     Raises:
         ToolError: No step of the fix applies, which is a fault of the rules.
@@ -73,23 +73,23 @@ def _steps(words: Cause, values: Mapping[str, str]) -> Iterator[FixStep]:
 
 
 def evidence(text: str, source: str) -> Evidence:
-    """One thing that was seen."""
+    """Return one thing that was seen."""
     return Evidence(text=text, source=source)
 
 
 def duration(seconds_s: float) -> str:
-    """``2.5 h``, ``1.2 s``, ``12.3 ms``, ``4.5 µs``."""
+    """Write ``2.5 h``, ``1.2 s``, ``12.3 ms``, ``4.5 µs``."""
     _, unit, factor = next(row for row in _UNITS if seconds_s >= row[0] or row[0] == 0.0)
     return f"{significant(seconds_s * factor)} {unit}"
 
 
 def percent(ratio: float) -> str:
-    """``12 %``, without decimals."""
+    """Write ``12 %``, without decimals."""
     return f"{100.0 * ratio:.0f} %"
 
 
 def of_step(seen: Seen, seconds_s: float) -> str:
-    """``12 ms of a step of 40 ms (30 %)``."""
+    """Write ``12 ms of a step of 40 ms (30 %)``."""
     return (
         f"{duration(seconds_s)} of a step of {duration(seen.step_s)} "
         f"({percent(seconds_s / seen.step_s)})"

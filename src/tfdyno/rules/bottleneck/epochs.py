@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def between_epochs(seen: Seen) -> Iterator[Draft]:
-    """Ends of epochs and the checkpoints of ``tfdyno train``, where they take a good part."""
+    """Find ends of epochs and checkpoints of ``tfdyno train`` that take a good part."""
     facts = seen.facts
     if not facts.steps_per_epoch:
         return

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def amdahl(whole_s: float, part_s: float, removes: Shares) -> Gain:
-    """The gain of taking shares of one part of the step away.
+    """Return the gain of taking shares of one part of the step away.
 
         gain = whole / (whole - share * part)
 
@@ -30,20 +30,20 @@ def amdahl(whole_s: float, part_s: float, removes: Shares) -> Gain:
 
 
 def saving(whole_s: float, low_s: float, best_s: float, high_s: float) -> Gain:
-    """The gain of saving so many seconds of a step; they are put in order."""
+    """Return the gain of saving so many seconds of a step; they are put in order."""
     low, best, high = sorted((low_s, best_s, high_s))
     return Gain(low=_gain(whole_s, low), best=_gain(whole_s, best), high=_gain(whole_s, high))
 
 
 def _gain(whole_s: float, saved_s: float) -> float:
-    """At most 50 times: what is left of a step is never known to be nothing."""
+    """Return at most 50 times: what is left of a step is never known to be nothing."""
     most = limits()["most_gain"]
     left_s = max(whole_s - max(0.0, saved_s), whole_s / most)
     return whole_s / left_s if whole_s > 0.0 else 1.0
 
 
 def without_wait(seen: Seen, batch_s: float, *, ahead: bool, less_work: bool = False) -> Gain:
-    """The gain of a pipeline that takes ``batch_s`` by itself.
+    """Return the gain of a pipeline that takes ``batch_s`` by itself.
 
     With batches made ahead a step takes the longer of its own rest and of the batch, else both
     together. Work that only moves to other CPUs needs these CPUs: where the whole step keeps a
@@ -65,7 +65,7 @@ def without_wait(seen: Seen, batch_s: float, *, ahead: bool, less_work: bool = F
 
 
 def with_less_work(seen: Seen, part_s: float, removes: Shares, *, ahead: bool) -> Gain:
-    """The gain of taking shares of the work of some stages away from the pipeline.
+    """Return the gain of taking shares of the work of some stages away from the pipeline.
 
     Args:
         seen: The step, with its split.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def diagnose_growth(facts: StepFacts) -> StepDiagnosis:
-    """What makes memory grow, the primary cause first; class ``healthy`` where nothing does.
+    """Return what makes memory grow, the primary cause first; class ``healthy`` where nothing does.
 
     A function that is traced again and again keeps a graph each time: where that is what grows, it
     is the cause.
@@ -50,13 +50,13 @@ def diagnose_growth(facts: StepFacts) -> StepDiagnosis:
 
 
 def bound_of(facts: StepFacts) -> MemoryCourse | None:
-    """The host's memory by the closest account that there is; None: too few steps."""
+    """Return the host's memory by the closest account that there is; None: too few steps."""
     hosts = [one for one in facts.memory if one.where == "host"]
     return min(hosts, key=lambda one: one.counted_by != "allocator", default=None)
 
 
 def _none(facts: StepFacts) -> Draft:
-    """No growth, as far as the steps tell."""
+    """Tell no growth, as far as the steps tell."""
     host = bound_of(facts)
     if host is None:
         steps = f"{facts.steps_seen:,} step{'s' * (facts.steps_seen != 1)}"

@@ -23,7 +23,7 @@ _MOST_TEXT = 80
 
 
 def run_eagerly(seen: Seen) -> Iterator[Draft]:
-    """Each operation of the step is started by Python."""
+    """Find a step whose operations are each started by Python."""
     facts = seen.facts
     if facts.execution != "eager" and not matching("eager", facts.python_steps):
         return
@@ -44,7 +44,7 @@ def run_eagerly(seen: Seen) -> Iterator[Draft]:
 
 
 def numpy_in_step(seen: Seen) -> Iterator[Draft]:
-    """Python functions that the graph of the step calls."""
+    """Find Python functions that the graph of the step calls."""
     calls = matching("python", seen.facts.python_steps)
     gain = _inside_gain(seen, "host.numpy_in_step") if calls else None
     if gain is None:
@@ -58,7 +58,7 @@ def numpy_in_step(seen: Seen) -> Iterator[Draft]:
 
 
 def python_loop(seen: Seen) -> Iterator[Draft]:
-    """Python between two calls of the step: of the loop itself, or waiting for each result."""
+    """Find Python between two calls of the step: the loop's own, or waiting for each result."""
     part_s = seen.split.between_s
     if seen.facts.source == "run" or not seen.counts(part_s):
         return
@@ -81,7 +81,7 @@ def python_loop(seen: Seen) -> Iterator[Draft]:
 
 
 def few_threads(seen: Seen) -> Iterator[Draft]:
-    """A limit of threads that leaves CPUs idle."""
+    """Find a limit of threads that leaves CPUs idle."""
     host, compute_s = seen.facts.host, seen.split.parts_s["compute"] * _long_share(seen)
     threads = host.threads_intra
     if seen.facts.device != "cpu" or not 0 < threads < int(seen.cpus) or not seen.counts(compute_s):
@@ -102,7 +102,7 @@ def few_threads(seen: Seen) -> Iterator[Draft]:
 
 
 def bound_to_few(seen: Seen) -> Iterator[Draft]:
-    """The script binds itself to fewer CPUs than it was given."""
+    """Find a script that binds itself to fewer CPUs than it was given."""
     host = seen.facts.host
     if seen.facts.device != "cpu" or host.offered_cpus <= seen.cpus:
         return
@@ -119,7 +119,7 @@ def bound_to_few(seen: Seen) -> Iterator[Draft]:
 
 
 def container_limit(seen: Seen) -> Iterator[Draft]:
-    """The container's CPU limit stops the training for part of the time."""
+    """Find a container's CPU limit that stops the training for part of the time."""
     host = seen.facts.host
     if host.throttled_ratio < limits()["throttled_ratio"]:
         return
@@ -136,7 +136,7 @@ def container_limit(seen: Seen) -> Iterator[Draft]:
 
 
 def python_thread(seen: Seen) -> Iterator[Draft]:
-    """Another thread of the script runs Python all the time: it and the training take turns."""
+    """Find another thread of the script that runs Python all the time, in turns with it."""
     given = seen.facts.input
     if given is not None and given.kind in {"generator", "pydataset"}:
         return  # such threads make the batches
@@ -156,7 +156,7 @@ def python_thread(seen: Seen) -> Iterator[Draft]:
 
 
 def busy_interpreter(seen: Seen) -> Iterator[Draft]:
-    """The call of the step waits while the device does nothing: another thread has the lock."""
+    """Find a call of the step that waits while the device idles: another thread has the lock."""
     part_s, operations = seen.split.unseen_s, seen.facts.operations
     if operations is None or not seen.counts(part_s):
         return
@@ -175,7 +175,7 @@ def busy_interpreter(seen: Seen) -> Iterator[Draft]:
 
 
 def busy_cpus(seen: Seen) -> Iterator[Draft]:
-    """Other processes take the CPUs: the script's own, or somebody else's."""
+    """Find other processes that take the CPUs: the script's own, or somebody else's."""
     host = seen.facts.host
     others_ratio = host.other_cpu_ratio - host.children_cpu_ratio
     rows = (
@@ -197,7 +197,7 @@ def busy_cpus(seen: Seen) -> Iterator[Draft]:
 
 
 def _inside_gain(seen: Seen, name: str) -> Gain | None:
-    """Of Python inside of the step; without a profile it is guessed, in a wide range."""
+    """Return the gain of Python inside of the step; without a profile a guess, in a wide range."""
     removes = cause(name).removes
     if seen.facts.operations is None:
         shares = tuple(limits()[f"python_without_profile_{end}"] for end in ("low", "best", "high"))
@@ -208,7 +208,7 @@ def _inside_gain(seen: Seen, name: str) -> Gain | None:
 
 
 def _graph_gain(seen: Seen) -> Gain | None:
-    """Of the same step as a graph, which starts operations without Python and merges small ones.
+    """Return the gain of the same step as a graph, which starts operations without Python.
 
         step = not Python's + products and convolutions + share * other operations + count * start
 
@@ -245,7 +245,7 @@ def _long_share(seen: Seen) -> float:
 
 
 def _waiting_lines(seen: Seen) -> list[tuple[str, str]]:
-    """Lines that read a result, with what they say; none where most of the time is in others.
+    """List lines that read a result, with what they say; none where most of the time is in others.
 
     A CPU has a result when the call of the step returns: nothing is waited for.
     """
@@ -263,7 +263,7 @@ def _slowest_line(seen: Seen) -> str:
 
 
 def _place(text: str) -> str:
-    """``train.py:20`` of ``numpy_function in train.py:20``; empty where there is none."""
+    """Return ``train.py:20`` of ``numpy_function in train.py:20``; empty where there is none."""
     return text.rpartition(_PLACE)[2] if _PLACE in text else ""
 
 

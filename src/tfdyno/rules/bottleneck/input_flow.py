@@ -30,7 +30,7 @@ _IN_ORDER = {"shuffle", "repeat", "random"}
 
 
 def missing_prefetch(seen: Seen) -> Iterator[Draft]:
-    """The step and its input take turns instead of running side by side."""
+    """Find a step and an input that take turns instead of running side by side."""
     given = seen.input
     if given is None or given.prefetches or given.kind not in {"dataset", "generator"}:
         return
@@ -65,7 +65,7 @@ def no_cache(seen: Seen) -> Iterator[Draft]:
 
 
 def slow_start(seen: Seen) -> Iterator[Draft]:
-    """Each epoch waits until a new iterator has filled its shuffle buffer."""
+    """Find epochs that wait until a new iterator has filled its shuffle buffer."""
     given, steps = seen.facts.input, seen.facts.steps_per_epoch
     if given is None or given.is_cached or not steps or seen.facts.epochs == 1:
         return
@@ -91,7 +91,7 @@ def slow_start(seen: Seen) -> Iterator[Draft]:
 
 
 def slow_copy(seen: Seen) -> Iterator[Draft]:
-    """The card waits until the batch has come over the bus."""
+    """Find a card that waits until the batch has come over the bus."""
     part_s, operations, name = fed_s(seen), seen.facts.operations, "input.slow_copy"
     if operations is None or not seen.counts(part_s):
         return
@@ -106,7 +106,7 @@ def slow_copy(seen: Seen) -> Iterator[Draft]:
 
 
 def tiny_files(seen: Seen) -> Iterator[Draft]:
-    """About a file for each sample: opening them takes longer than reading them."""
+    """Find about a file for each sample: opening them takes longer than reading them."""
     given = seen.input
     if given is None or not _are_tiny(given):
         return
@@ -119,7 +119,7 @@ def tiny_files(seen: Seen) -> Iterator[Draft]:
 
 
 def slow_read(seen: Seen) -> Iterator[Draft]:
-    """The pipeline waits for the disk or the network."""
+    """Find a pipeline that waits for the disk or the network."""
     given = seen.input
     if given is None or _are_tiny(given) or not waits_itself(seen, given):
         return
@@ -134,7 +134,7 @@ def slow_read(seen: Seen) -> Iterator[Draft]:
 
 
 def missing_interleave(seen: Seen) -> Iterator[Draft]:
-    """Several files that are read one after the other."""
+    """Find several files that are read one after the other."""
     given = seen.input
     reader = _reader(seen, given) if given else None
     if given is None or reader is None or given.files < 2:
@@ -152,7 +152,7 @@ def missing_interleave(seen: Seen) -> Iterator[Draft]:
 
 
 def keeps_order(seen: Seen) -> Iterator[Draft]:
-    """A parallel stage that waits for its slowest element, though the order does not matter."""
+    """Find a parallel stage that waits for its slowest element, though the order is free."""
     given = seen.input
     if given is None or given.cpu_ratio > limits()["order_idle_ratio"]:
         return
@@ -172,7 +172,7 @@ def keeps_order(seen: Seen) -> Iterator[Draft]:
 
 
 def cacheable(seen: Seen, given: InputFacts, *, by_hand: bool) -> tuple[Timed, ...]:
-    """Stages whose work a cache can keep, if what comes out of them fits in memory.
+    """Return stages whose work a cache can keep, if what comes out of them fits in memory.
 
     As the recipe puts it in: all before the first that draws, shuffles or runs Python. By hand
     the order can be changed, so that a shuffle comes behind the work.

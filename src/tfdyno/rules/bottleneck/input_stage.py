@@ -31,21 +31,21 @@ class Timed:
 
 
 def timed(seen: Seen, given: InputFacts) -> tuple[Timed, ...]:
-    """All stages in their order."""
+    """Return all stages in their order."""
     walls = stage_walls(given, seen.split.batch_s, seen.cpus)
     pairs = enumerate(zip(given.stages, walls, strict=True))
     return tuple(Timed(place=n, stage=stage, wall_s=wall) for n, (stage, wall) in pairs)
 
 
 def heavy(seen: Seen, given: InputFacts) -> tuple[Timed, ...]:
-    """Stages that account for a good part of the pipeline, the longest first."""
+    """Return stages that account for a good part of the pipeline, the longest first."""
     least_s = limits()["stage_ratio"] * seen.split.batch_s
     found = [one for one in timed(seen, given) if one.wall_s >= least_s > 0.0]
     return tuple(sorted(found, key=lambda one: -one.wall_s))
 
 
 def reading_s(seen: Seen, given: InputFacts) -> float:
-    """Seconds of a batch in stages that read files.
+    """Return seconds of a batch in stages that read files.
 
     A stage that decodes as well is one of them only where the pipeline waits more than it
     computes.
@@ -67,7 +67,7 @@ def found(
     values: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Draft:
-    """A finding about the input: the waiting and the stage are its evidence."""
+    """Return a finding about the input: the waiting and the stage are its evidence."""
     batch_s = seen.split.batch_s
     told = [
         evidence(f"waiting for data: {of_step(seen, seen.split.parts_s['input'])}", _steps(seen))

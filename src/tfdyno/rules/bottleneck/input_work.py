@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def sequential_map(seen: Seen) -> Iterator[Draft]:
-    """A ``map`` that works on one element at a time while CPUs are idle."""
+    """Find a ``map`` that works on one element at a time while CPUs are idle."""
     given = seen.input
     if given is None:
         return
@@ -43,7 +43,7 @@ def sequential_map(seen: Seen) -> Iterator[Draft]:
 
 
 def python_generator(seen: Seen) -> Iterator[Draft]:
-    """Elements that come from Python one by one."""
+    """Find elements that come from Python one by one."""
     given = seen.input
     if given is None:
         return
@@ -59,7 +59,7 @@ def python_generator(seen: Seen) -> Iterator[Draft]:
 
 
 def python_in_map(seen: Seen) -> Iterator[Draft]:
-    """``py_function`` or ``numpy_function`` in a stage: the interpreter runs one at a time."""
+    """Find ``py_function`` or ``numpy_function`` in a stage: the interpreter runs one at a time."""
     given = seen.input
     for one in heavy(seen, given) if given else ():
         if one.stage.kind != "from_generator" and runs_python(one.stage) and given:
@@ -71,7 +71,7 @@ def python_in_map(seen: Seen) -> Iterator[Draft]:
 
 
 def slow_decode(seen: Seen) -> Iterator[Draft]:
-    """Pictures or sound that are decoded anew in each epoch."""
+    """Find pictures or sound that are decoded anew in each epoch."""
     given = seen.input
     for one in heavy(seen, given) if given else ():
         names = matching("decode", one.stage.operations)
@@ -83,7 +83,7 @@ def slow_decode(seen: Seen) -> Iterator[Draft]:
 
 
 def map_before_batch(seen: Seen) -> Iterator[Draft]:
-    """A cheap function called once for each element, where one call could do a whole batch."""
+    """Find a cheap function called once an element, where one call could do a whole batch."""
     given, size = seen.input, samples_of_step(seen)
     if given is None or size < 2:
         return
@@ -105,7 +105,7 @@ def map_before_batch(seen: Seen) -> Iterator[Draft]:
 
 
 def shuffle_cost(seen: Seen) -> Iterator[Draft]:
-    """A shuffle that moves large elements, where their names or numbers would do."""
+    """Find a shuffle that moves large elements, where their names or numbers would do."""
     given = seen.input
     for one in heavy(seen, given) if given else ():
         if one.stage.kind == "shuffle" and given:
@@ -117,7 +117,7 @@ def shuffle_cost(seen: Seen) -> Iterator[Draft]:
 
 
 def slow_pipeline(seen: Seen) -> Iterator[Draft]:
-    """The step waits, and no other rule of the input says why."""
+    """Find a step that waits where no other rule of the input says why."""
     given = seen.input
     waits_s = seen.split.parts_s["input"]
     if not seen.counts(waits_s):
@@ -128,7 +128,7 @@ def slow_pipeline(seen: Seen) -> Iterator[Draft]:
 
 
 def _less(seen: Seen, given: InputFacts, one: Timed | None, name: str) -> Gain:
-    """The gain of taking the shares of a cause away from a stage, or from the whole pipeline."""
+    """Return the gain of taking a cause's shares away from a stage, or from the whole pipeline."""
     part_s = one.wall_s if one else seen.split.batch_s
     return with_less_work(seen, part_s, cause(name).removes, ahead=given.prefetches)
 

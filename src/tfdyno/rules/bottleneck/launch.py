@@ -25,7 +25,7 @@ _MANY_EXCHANGES = ("communication.small_buckets",)
 
 
 def steps_per_execution(seen: Seen) -> Iterator[Draft]:
-    """Keras' own loop runs between steps: several steps can go into one call."""
+    """Find Keras' own loop between steps: several steps can go into one call."""
     facts, part_s = seen.facts, start_s(seen) - tiny_s(seen)
     steps = facts.calls.steps if facts.calls else int(limits()["steps_per_execution"])
     if facts.source != "run" or facts.steps_per_execution > 1 or facts.execution == "eager":
@@ -51,7 +51,7 @@ def steps_per_execution(seen: Seen) -> Iterator[Draft]:
 
 
 def small_batch(seen: Seen) -> Iterator[Draft]:
-    """More samples in a step share the cost of starting it."""
+    """Find small steps: more samples in a step share the cost of starting it."""
     facts, part_s = seen.facts, start_s(seen)
     if facts.execution == "eager" or not facts.batch_size:
         return
@@ -74,7 +74,7 @@ def small_batch(seen: Seen) -> Iterator[Draft]:
 
 
 def no_xla(seen: Seen) -> Iterator[Draft]:
-    """XLA makes one operation of many.
+    """Find operations that XLA would make one of.
 
     On a CPU it was measured to slow usual models down, so that there it is proposed only for very
     many operations of microseconds each, which are started for longer than they run.
@@ -96,7 +96,7 @@ def no_xla(seen: Seen) -> Iterator[Draft]:
 
 
 def _gain_of_fewer_calls(seen: Seen) -> Gain | None:
-    """By what a held step takes less in a call of several, and Keras' loop once for all of them.
+    """Return the gain of a held step in a call of several, and Keras' loop once for all of them.
 
     None: nobody looked.
     """
@@ -118,7 +118,7 @@ def _in_turns(seen: Seen) -> tuple[Evidence, ...]:
 
 
 def tiny_s(seen: Seen) -> float:
-    """Of computing: starts of very many operations that are shorter than their start."""
+    """Return computing's starts of very many operations that are shorter than their start."""
     operations, known = seen.facts.operations, limits()
     if operations is None or operations.count_per_step < known["tiny_operations_least"]:
         return 0.0
@@ -128,7 +128,7 @@ def tiny_s(seen: Seen) -> float:
 
 
 def start_s(seen: Seen) -> float:
-    """Seconds of a step that go into starting it and its operations.
+    """Return seconds of a step that go into starting it and its operations.
 
     Gaps of the profile, and of ``fit`` the Python of Keras between two steps. Without a profile
     of a short step: what its arithmetic cannot explain at a tenth of the peak.

@@ -25,7 +25,7 @@ _OF_TRACING = ("functions", "unknown")
 
 
 def growing(seen: Seen) -> Iterator[Draft]:
-    """Growth whose lower end is beyond its limit, one finding for each kind."""
+    """Find growth whose lower end is beyond its limit, one finding for each kind."""
     told_kinds = set()
     for one in sorted(leaking(seen.facts), key=lambda each: -each.low_bytes_per_step):
         if one.kind in told_kinds:
@@ -56,7 +56,7 @@ def growing(seen: Seen) -> Iterator[Draft]:
 
 
 def leaking(facts: StepFacts) -> tuple[GrowthFacts, ...]:
-    """Of what grows, what is beyond its limit."""
+    """Return of what grows what is beyond its limit."""
     return tuple(
         one
         for one in facts.growth
@@ -65,7 +65,7 @@ def leaking(facts: StepFacts) -> tuple[GrowthFacts, ...]:
 
 
 def fits_growing(seen: Seen) -> Iterator[Draft]:
-    """What stays in memory from one fit of the script to the next."""
+    """Find what stays in memory from one fit of the script to the next."""
     fits = seen.facts.fits
     if fits is None or not fits.is_told or fits.low_bytes_per_fit < limits()["leak_fit_bytes"]:
         return
@@ -91,7 +91,7 @@ def fits_growing(seen: Seen) -> Iterator[Draft]:
 
 
 def _is_even(one: GrowthFacts) -> bool:
-    """Whether it grows by as much in each step, where no object is known that does.
+    """Return whether it grows by as much in each step, where no object is known that does.
 
     A process whose allocator has not found its size yet grows as well, but less and less.
     """
@@ -100,7 +100,7 @@ def _is_even(one: GrowthFacts) -> bool:
 
 
 def _until_full(seen: Seen, one: GrowthFacts) -> Iterator[Evidence]:
-    """When the host's memory, or the card's, is used up: at this rate, and at its two ends."""
+    """Return when the host's or the card's memory is used up: at this rate, and at both ends."""
     facts = seen.facts
     free_bytes = facts.host.memory_free_bytes
     if one.where == "device":
@@ -115,7 +115,7 @@ def _until_full(seen: Seen, one: GrowthFacts) -> Iterator[Evidence]:
 
 
 def limit_bytes(facts: StepFacts, one: GrowthFacts) -> float:
-    """What a step may grow by: little where the objects are known, more for the process alone."""
+    """Return what a step may grow by: little where objects are known, more for the process."""
     if one.kind != "unknown" and one.suspects:
         return limits()["leak_known_bytes"]
     accounts = {each.counted_by for each in facts.memory if each.where == "host"}
@@ -125,7 +125,7 @@ def limit_bytes(facts: StepFacts, one: GrowthFacts) -> float:
 
 
 def _traced_at(seen: Seen, one: GrowthFacts) -> str:
-    """Where functions are made anew, for growth by functions that nobody is seen to hold."""
+    """Return where functions are made anew, for growth by functions that nobody seems to hold."""
     if one.kind != "functions":
         return ""
     made = (each for each in seen.facts.retraces if traced_anew(each) == "retrace.new_function")
@@ -133,7 +133,7 @@ def _traced_at(seen: Seen, one: GrowthFacts) -> str:
 
 
 def _explained_by(seen: Seen, one: GrowthFacts) -> tuple[str, ...]:
-    """Tracing that keeps graphs; but a new function for each call, kept somewhere, is the leak."""
+    """Find tracing that keeps graphs; but a new function for each call, kept, is the leak."""
     if one.kind not in _OF_TRACING:
         return ()
     causes = {traced_anew(each) for each in seen.facts.retraces}

@@ -20,12 +20,12 @@ _MOVING = ("elementwise", "normalisation", "reduction", "data_movement")
 
 
 def moving_s(seen: Seen) -> float:
-    """Seconds of a step in operations whose time is that of their bytes."""
+    """Return seconds of a step in operations whose time is that of their bytes."""
     return seen.split.parts_s["compute"] * share(seen.split.compute_s, *_MOVING)
 
 
 def fusion(seen: Seen) -> Iterator[Draft]:
-    """XLA keeps what one operation gives in registers for the next; not measured to pay on CPUs."""
+    """Find work XLA would keep in registers between operations; not measured to pay on CPUs."""
     facts, part_s, name = seen.facts, moving_s(seen), "memory_bandwidth.fusion"
     if facts.device != "gpu" or facts.execution != "graph" or facts.replica_count > 1:
         return
@@ -36,7 +36,7 @@ def fusion(seen: Seen) -> Iterator[Draft]:
 
 
 def precision(seen: Seen) -> Iterator[Draft]:
-    """Half of the bits are half of the bytes."""
+    """Find work of half the bytes in half the bits."""
     policy, part_s, name = half_policy(seen), moving_s(seen), "memory_bandwidth.precision"
     if policy and seen.counts(part_s):
         yield Draft(cause=name, evidence=(_told(seen, part_s),), settings={"precision": policy},
@@ -45,7 +45,7 @@ def precision(seen: Seen) -> Iterator[Draft]:
 
 
 def channels(seen: Seen) -> Iterator[Draft]:
-    """Kernels that only turn the order of channels, for others that want it otherwise."""
+    """Find kernels that only turn the order of channels, for others that want it otherwise."""
     operations, name = seen.facts.operations, "memory_bandwidth.channels"
     if seen.facts.device != "gpu" or operations is None:
         return

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def near_limit(seen: Seen) -> Iterator[Draft]:
-    """The next larger batch, or a fragment that does not fit, ends the run."""
+    """Find a run that the next larger batch, or a fragment that does not fit, would end."""
     facts = seen.facts
     if facts.memory_limit_bytes <= 0:
         return

@@ -20,7 +20,7 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
 def variables_elsewhere(seen: Seen) -> Iterator[Draft]:
-    """Variables that every step has to fetch from another device."""
+    """Find variables that every step has to fetch from another device."""
     facts = seen.facts
     if facts.replica_count > 1 or facts.worker_count > 1:
         return
@@ -40,7 +40,7 @@ def variables_elsewhere(seen: Seen) -> Iterator[Draft]:
 
 
 def copies(seen: Seen) -> Iterator[Draft]:
-    """Tensors that go from device to device in each step, but for the batch."""
+    """Find tensors that go from device to device in each step, but for the batch."""
     operations = seen.facts.operations
     part_s = seen.split.parts_s["copy"] - fed_s(seen)
     if operations is None or not seen.counts(part_s) or _elsewhere(seen):
@@ -54,7 +54,7 @@ def copies(seen: Seen) -> Iterator[Draft]:
 
 
 def cpu_operations(seen: Seen) -> Iterator[Draft]:
-    """Operations that ran on the CPU though a card was there."""
+    """Find operations that ran on the CPU though a card was there."""
     operations = seen.facts.operations
     if operations is None or not operations.host_only or seen.facts.device != "gpu":
         return
@@ -70,7 +70,7 @@ def cpu_operations(seen: Seen) -> Iterator[Draft]:
 
 
 def _elsewhere(seen: Seen) -> dict[str, int]:
-    """Devices with variables that are not those the step computes on, with how many.
+    """Return devices with variables that are not those the step computes on, with how many.
 
     With a card it is the CPU; among logical CPUs every one but the first, on which TensorFlow
     computes, unless all variables are there.

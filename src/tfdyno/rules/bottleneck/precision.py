@@ -50,7 +50,7 @@ def float64(seen: Seen) -> Iterator[Draft]:
 
 
 def half_on_cpu(seen: Seen) -> Iterator[Draft]:
-    """16 bits that a CPU has to turn into 32 for each operation."""
+    """Find 16 bits that a CPU has to turn into 32 for each operation."""
     facts, part_s = seen.facts, seen.split.parts_s["compute"]
     if facts.device != "cpu" or not facts.precision.endswith(("float16", "bfloat16")):
         return

@@ -47,7 +47,7 @@ _GETS_WORSE = ("leak", "retrace")
 
 
 def diagnose(facts: StepFacts) -> StepDiagnosis:
-    """What holds the step back, the primary cause first.
+    """Return what holds the step back, the primary cause first.
 
     The primary cause is the one whose fix should gain most. A leak and a function that is traced
     again lead before it, beyond the limits that their evidence names, for they get worse with
@@ -84,7 +84,7 @@ def diagnose(facts: StepFacts) -> StepDiagnosis:
 
 
 def _drafts(seen: Seen) -> list[Draft]:
-    """What is worth telling: defects, and all that should gain at least 5 %."""
+    """Return what is worth telling: defects, and all that should gain at least 5 %."""
     drafts = [draft for rule in RULES for draft in rule(seen)]
     if not any(_class(one) == "input" and _gains(one) for one in drafts):
         drafts += slow_pipeline(seen)
@@ -100,7 +100,7 @@ def _drafts(seen: Seen) -> list[Draft]:
 
 
 def _by_hand(draft: Draft) -> Draft:
-    """Without the setting of a larger batch: what else its fix says can be done all the same."""
+    """Drop the setting of a larger batch: what else its fix says can be done all the same."""
     is_larger = draft.cause == "communication.small_batch"
     return replace(draft, settings={}) if is_larger else draft
 
@@ -117,7 +117,7 @@ def _ordered(drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def _primary(drafts: Sequence[Draft]) -> Draft | None:
-    """Of drafts in their order; None: healthy."""
+    """Choose among drafts in their order; None: healthy."""
     able = [one for one in drafts if cause(one.cause).leads]
     tests = (
         _outranks,
@@ -184,7 +184,7 @@ def _notes(seen: Seen, drafts: Sequence[Draft], primary: Draft | None) -> Iterat
 
 
 def stage_speeds(seen: Seen) -> tuple[StageSpeed, ...]:
-    """Every stage with its share of the time of a batch, and the rate that it alone would allow.
+    """Give each stage its share of a batch's time, and the rate that it alone would allow.
 
         rate = samples of a batch / (time of a batch * share of the stage)
 

@@ -25,7 +25,7 @@ _KINDS = ("new_iterator", "new_function", "shape", "dtype")
 
 
 def traced_again(seen: Seen) -> Iterator[Draft]:
-    """Functions beyond the limits, by what made TensorFlow trace them, the longest traced first.
+    """Find functions beyond the limits, by what made TensorFlow trace them, the longest first.
 
     The last batch of an epoch, and validation, may each cost one trace more: that is no finding.
     What is traced within a callback belongs to that callback where it costs anything.
@@ -67,7 +67,7 @@ def _told(found: list[RetraceFacts], every_s: float, steps: int) -> tuple[Eviden
 
 
 def traced_anew(one: RetraceFacts) -> str:
-    """The cause that fits what differed between two calls."""
+    """Return the cause that fits what differed between two calls."""
     for kind in _KINDS:
         if matching(f"differs_{kind}", [one.differs]):
             return f"retrace.{kind}"
@@ -76,7 +76,7 @@ def traced_anew(one: RetraceFacts) -> str:
 
 
 def _explained_by(seen: Seen, name: str, found: list[RetraceFacts]) -> tuple[str, ...]:
-    """Causes of which it is the symptom.
+    """Return causes of which it is the symptom.
 
     New functions that something keeps are a leak. What a callback traces is the callback's.
     """
@@ -100,7 +100,7 @@ def _beyond(one: RetraceFacts, each_s: float, step_s: float) -> bool:
 
 
 def _beside_s(seen: Seen) -> float:
-    """Tracing per step that the split does not hold: a few traces, and those of callbacks."""
+    """Return tracing per step beyond the split: a few traces, and those of callbacks."""
     facts = seen.facts
     held_s = traced_in_each_step_s(facts) + traced_now_and_then_s(facts)
     every_s = sum(max(0.0, one.seconds_s) for one in facts.retraces)

@@ -47,17 +47,17 @@ class Seen:
         return operations.busy_s / operations.count_per_step
 
     def counts(self, seconds_s: float) -> bool:
-        """Whether a part of the step is long enough to speak of."""
+        """Return whether a part of the step is long enough to speak of."""
         return seconds_s >= self.split.floor_s and seconds_s > 0.0
 
 
 def look(facts: StepFacts) -> Seen:
-    """The facts with their split; raises ``UsageError`` where no steady step was seen."""
+    """Return the facts with their split; raises ``UsageError`` where no steady step was seen."""
     return Seen(facts=facts, split=split_of(facts))
 
 
 def stage_walls(given: InputFacts, batch_s: float, cpus: float) -> tuple[float, ...]:
-    """Seconds of a batch of the pipeline alone that each stage accounts for; they add up to it.
+    """Return each stage's seconds of a batch of the pipeline alone; they add up to it.
 
     A stage's CPU seconds over the elements it works on at once, brought to ``batch_s``. Where no
     stage was timed, those that call functions or read files share it alike.
@@ -70,39 +70,39 @@ def stage_walls(given: InputFacts, batch_s: float, cpus: float) -> tuple[float, 
 
 
 def calls_at_once(stage: StageFacts, cpus: float) -> float:
-    """Elements that a stage can work on at once on so many CPUs."""
+    """Return elements that a stage can work on at once on so many CPUs."""
     if stage.parallel_calls < 0:
         return max(1.0, cpus)
     return min(float(max(1, stage.parallel_calls)), max(1.0, cpus))
 
 
 def reads(stage: StageFacts) -> bool:
-    """Whether it reads files."""
+    """Return whether it reads files."""
     return stage.kind in _READERS or bool(matching("read", stage.operations))
 
 
 def draws(stage: StageFacts) -> bool:
-    """Whether it gives something else in each epoch."""
+    """Return whether it gives something else in each epoch."""
     return bool(matching("random", stage.operations))
 
 
 def runs_python(stage: StageFacts) -> bool:
-    """Whether Python code runs in it."""
+    """Return whether Python code runs in it."""
     return stage.runs_python or bool(matching("python", stage.operations))
 
 
 def waits_itself(seen: Seen, given: InputFacts) -> bool:
-    """Whether the pipeline by itself leaves even one CPU idle: it waits, for files or a sleep."""
+    """Return whether the pipeline alone leaves even one CPU idle: it waits for files or sleeps."""
     return 0.0 < given.cpu_ratio * seen.facts.host.cpus < limits()["pipeline_waits_cpus"]
 
 
 def samples_of_step(seen: Seen) -> int:
-    """Of all replicas together; facts have it for each of them."""
+    """Return those of all replicas together; facts have it for each of them."""
     return seen.facts.batch_size * max(1, seen.facts.replica_count)
 
 
 def fed_s(seen: Seen) -> float:
-    """Seconds of a step in which the host gives the card its data."""
+    """Return seconds of a step in which the host gives the card its data."""
     operations = seen.facts.operations
     if operations is None or operations.copy_s <= 0.0:
         return 0.0

@@ -24,24 +24,24 @@ class Split:
 
     step_s: float
     held_s: float
-    """Of the step on a batch that is held, at most ``step_s``; 0: not measured."""
+    """The time of the step on a batch that is held, at most ``step_s``; 0: not measured."""
     batch_s: float
-    """Of one batch of the pipeline by itself; 0: not measured."""
+    """The time of one batch of the pipeline by itself; 0: not measured."""
     spread_s: float
     """What may be noise in the difference of ``step_s`` and ``held_s``."""
     parts_s: dict[str, float]
-    """By ``SPLIT_PARTS``; they add up to ``step_s``."""
+    """The time by ``SPLIT_PARTS``; they add up to ``step_s``."""
     compute_s: dict[str, float]
     """``parts_s["compute"]`` by class of operation; empty without a profile."""
     between_s: float
-    """Of ``parts_s["host"]``: Python between two calls of the step."""
+    """The part of ``parts_s["host"]`` in Python between two calls of the step."""
     inside_s: float
-    """Of ``parts_s["host"]``: Python and dispatch inside of the step."""
+    """The part of ``parts_s["host"]`` in Python and dispatch inside of the step."""
     unseen_s: float
-    """Of ``inside_s``: the call of a graph waits for more than starting it takes, and the device
-    does nothing meanwhile."""
+    """The part of ``inside_s`` in which the call of a graph waits for more than starting it takes,
+    and the device does nothing."""
     calls_s: float = 0.0
-    """Of ``parts_s["launch"]``: what a step takes for having a call of its own."""
+    """The part of ``parts_s["launch"]`` that a step takes for having a call of its own."""
 
     @property
     def floor_s(self) -> float:
@@ -56,7 +56,7 @@ class _TimeBudget:
         self.left_s = max(0.0, left_s)
 
     def take(self, wanted_s: float) -> float:
-        """As much of what is wanted as there is."""
+        """Take as much of what is wanted as there is."""
         given = min(max(0.0, wanted_s), self.left_s) if math.isfinite(wanted_s) else 0.0
         self.left_s = max(0.0, self.left_s - given)
         return given
@@ -120,7 +120,7 @@ def split_of(facts: StepFacts) -> Split:
 
 
 def _at_the_pace_of_steps(facts: StepFacts, step_s: float) -> StepFacts:
-    """The profile as long as the step, where the same step on a held batch took longer than that.
+    """Stretch the profile to the step, where the same step on a held batch took longer than that.
 
     Then the machine was slower when it was looked at, and the shares of the profile stand, not its
     seconds: they would fill the step with computing.
@@ -147,7 +147,7 @@ def _at_the_pace_of_steps(facts: StepFacts, step_s: float) -> StepFacts:
 def _given(
     facts: StepFacts, step_s: float, held_s: float, batch_s: float, parts: dict[str, float]
 ) -> Split:
-    """The split that a profile tells itself, brought from the mean step to the typical one."""
+    """Return the split that a profile tells, brought from the mean step to the typical one."""
     known = {name: max(0.0, s) for name, s in facts.split_s.items() if name in parts}
     total = sum(known.values()) or 1.0
     parts |= {name: s / total * step_s for name, s in known.items()}
@@ -169,7 +169,7 @@ def _given(
 
 
 def traced_in_each_step_s(facts: StepFacts) -> float:
-    """Seconds of tracing that the typical step holds: of functions traced in most of the steps.
+    """Return tracing seconds that the typical step holds: of functions traced in most of the steps.
 
     What is traced now and then makes a few steps long and leaves the typical one as it is; so does
     what TensorFlow itself traces for the new iterator of each epoch.
@@ -183,7 +183,7 @@ def _is_in_most_steps(one: RetraceFacts, facts: StepFacts) -> bool:
 
 
 def traced_now_and_then_s(facts: StepFacts) -> float:
-    """Seconds a step, over all of them, of functions traced again and again in fewer than half.
+    """Return seconds a step, over all, of functions traced again and again in fewer than half.
 
     Left out are a few traces, as of a smaller last batch, and those within a callback, whose time
     is the callback's.
@@ -198,7 +198,7 @@ def traced_now_and_then_s(facts: StepFacts) -> float:
 
 
 def watched_steps(facts: StepFacts) -> int:
-    """Steps in which tracing was timed, at least 1."""
+    """Return steps in which tracing was timed, at least 1."""
     return max(1, facts.steps_watched or facts.steps_seen)
 
 
@@ -207,14 +207,14 @@ def _profiled_s(operations: OperationFacts | None) -> float:
 
 
 def _input_leads(given: InputFacts | None, batch_s: float, inner_s: float) -> bool:
-    """The pipeline alone is slower than the held step, or nothing makes batches ahead."""
+    """Return whether the pipeline alone is slower than the held step, or nothing is made ahead."""
     if given is None or not batch_s:
         return True
     return not given.prefetches or batch_s >= limits()["input_slower_ratio"] * inner_s
 
 
 def _callbacks(facts: StepFacts, outside: _TimeBudget, parts: dict[str, float]) -> None:
-    """Callbacks by what they do, brought down together to what there is for them."""
+    """Split callbacks by what they do, brought down together to what there is for them."""
     named = dict.fromkeys(("validation", "checkpoint"), 0.0)
     for one in facts.callbacks:
         part = next((name for name in named if matching(name, [one.name])), "")
@@ -245,7 +245,7 @@ def _of_epochs(facts: StepFacts, parts: dict[str, float]) -> float:
 
 
 def _waiting(facts: StepFacts, outside: _TimeBudget, batch_s: float, leads: bool) -> float:
-    """Seconds of waiting for data.
+    """Return seconds of waiting for data.
 
     Reading a batch can wait for more than its data: for a step that was only started, such as one
     with other workers. Nobody waits much longer for data than a batch takes by itself.
@@ -266,7 +266,7 @@ def _waiting(facts: StepFacts, outside: _TimeBudget, batch_s: float, leads: bool
 
 
 def _without_held_s(facts: StepFacts, left_s: float, batch_s: float, leads: bool) -> float:
-    """Waiting as far as the pipeline by itself shows it: a whole batch where none is made ahead."""
+    """Return waiting as far as the pipeline shows it: a whole batch if none is made ahead."""
     if facts.input is None or not batch_s or not leads:
         return 0.0
     if not facts.input.prefetches:
@@ -344,7 +344,7 @@ def _exchanged(operations: OperationFacts, of_class: dict[str, float]) -> float:
 
 
 def _most_launch_s(operations: OperationFacts) -> float:
-    """Starting a step costs a call and something for each operation, and never more than that."""
+    """Bound the start of a step: a call and something for each operation, and never more."""
     known = limits()
     return known["start_of_call_s"] + operations.count_per_step * known["start_of_operation_s"]
 
@@ -360,7 +360,7 @@ def _python_operations_s(operations: OperationFacts, of_class: dict[str, float])
 
 
 def _unnamed(facts: StepFacts, outside: _TimeBudget, parts: dict[str, float]) -> None:
-    """What is left where no step on a held batch was measured: gaps between operations first."""
+    """Return what is left where no held batch was measured: gaps between operations first."""
     if facts.operations is None:
         parts["unseen" if facts.source == "record" else "compute"] += outside.take(outside.left_s)
         return
@@ -377,6 +377,6 @@ def _close(parts: dict[str, float], step_s: float) -> None:
 
 
 def share(parts_s: Mapping[str, float], *names: str) -> float:
-    """The share of some classes of operation in all of them; 0 where there are none."""
+    """Return the share of some classes of operation in all of them; 0 where there are none."""
     total = sum(parts_s.values())
     return sum(parts_s.get(name, 0.0) for name in names) / total if total > 0.0 else 0.0

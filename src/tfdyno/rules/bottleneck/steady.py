@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _FEW = 6
-"""With fewer values the whole range is the interval of their median."""
+"""The fewest values: with fewer the whole range is the interval of their median."""
 _NORMAL_95 = 0.98
 """Half of 1.96: ranks of the median's 95 % interval are ``n / 2 +- 0.98 sqrt n``."""
 _BLOCK = 4
 
 
 def typical(values: Sequence[float]) -> float:
-    """The median of positive times; where they come in bursts, of means of four neighbours.
+    """Return the median of positive times; where they come in bursts, of means of four neighbours.
 
     A pipeline that hands over several batches at once makes steps of 0, 0, 0, 40 ms: their median
     is 0, yet a step takes 10 ms. Of too few for that it is the mean.
@@ -35,7 +35,7 @@ def typical(values: Sequence[float]) -> float:
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half of the 95 % interval of what ``typical`` gives, by order statistics.
+    """Return half of the 95 % interval of what ``typical`` gives, by order statistics.
 
     The interval between the values of ranks ``n / 2 +- 0.98 sqrt n`` holds the median of any
     distribution in 95 % of all samples. Of less than 6 values it is the range of all. 0 for one.
@@ -53,7 +53,7 @@ def half_width(values: Sequence[float]) -> float:
 
 
 def in_bursts(values: Sequence[float]) -> bool:
-    """Whether neighbours differ so much that the median alone is not what a step takes."""
+    """Return whether neighbours differ so much that the median alone is not what a step takes."""
     usable = _usable(values)
     return len(_smoothed(usable)) != len(usable)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parent / "data"
 _OWN = "../bottleneck/data"
-"""From the tables of the rules."""
+"""What comes from the tables of the rules."""
 _LIMIT_COLUMNS = ("name", "value", "unit", "meaning", "source")
 _WORD_COLUMNS = ("kind", "pattern", "meaning", "source")
 Shares = tuple[float, float, float]
@@ -51,7 +51,7 @@ class Cause:
     leads: bool = True
     """False: told, but never the primary one, for nothing in the script mends it."""
     rank: int = 50
-    """Of equal gains the smaller rank comes first: the simpler and safer change."""
+    """The order among equal gains: the smaller rank comes first, the simpler and safer change."""
     source: str
 
     @property
@@ -62,7 +62,7 @@ class Cause:
 
 @functools.cache
 def limits() -> dict[str, float]:
-    """Every limit of ``data/limits.csv`` by its name; raises ``ToolError`` for a damaged file."""
+    """Read every limit of ``data/limits.csv`` by name; raises ``ToolError`` for a damaged file."""
     rows = read_rows(f"{_OWN}/limits.csv", _LIMIT_COLUMNS)
     return {row["name"]: float(row["value"]) for row in rows}
 
@@ -76,14 +76,14 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 
 def matching(kind: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """The texts in which a word of ``data/words.csv`` of this kind stands."""
+    """Return the texts in which a word of ``data/words.csv`` of this kind stands."""
     pattern = _patterns()[kind]
     return tuple(text for text in texts if pattern.search(text))
 
 
 @functools.cache
 def cause(identifier: str) -> Cause:
-    """The cause of an id such as ``input.sequential_map``.
+    """Return the cause of an id such as ``input.sequential_map``.
 
     Raises:
         ToolError: There is none, or its table is damaged.
@@ -96,7 +96,7 @@ def cause(identifier: str) -> Cause:
 
 
 def all_causes() -> tuple[Cause, ...]:
-    """Every cause of every class."""
+    """Return every cause of every class."""
     names = sorted(path.stem for path in DATA.glob("*.toml"))
     return tuple(one for name in names for one in _group(name))
 

@@ -29,14 +29,14 @@ _RANKS = {"error": 0, "warning": 1, "note": 2}
 def cluster_findings(
     facts: ClusterFacts, bandwidths: Sequence[Bandwidth] = ()
 ) -> tuple[Finding, ...]:
-    """All findings, errors first, within a severity in the order of the rules."""
+    """Return all findings, errors first, within a severity in the order of the rules."""
     found = [finding for rule in RULES for finding in rule(facts)]
     found += exchange.slow_exchange(facts, bandwidths)
     return tuple(sorted(found, key=lambda finding: _RANKS[finding.severity]))
 
 
 def in_order(facts: ClusterFacts, found: Sequence[Finding]) -> tuple[str, ...]:
-    """What was looked at and is as it should be, in words."""
+    """Return what was looked at and is as it should be, in words."""
     causes = {finding.cause.partition(".")[2] for finding in found}
     count = len(facts.nodes)
     fine: list[tuple[bool, set[str], str]] = [

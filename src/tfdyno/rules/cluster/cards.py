@@ -26,7 +26,7 @@ WHY_NO_PEER = {
 
 
 def unlike_cards(facts: ClusterFacts) -> Iterator[Finding]:
-    """Nodes with other cards, or with another number of them."""
+    """Find nodes with other cards, or with another number of them."""
     found: dict[str, list[str]] = {}
     for node in facts.nodes:
         counts = Counter(card.name for card in node.cards)
@@ -46,7 +46,7 @@ def unlike_cards(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def missing_cards(facts: ClusterFacts) -> Iterator[Finding]:
-    """Nodes that have fewer cards than the plan asks for."""
+    """Find nodes that have fewer cards than the plan asks for."""
     few = [node for node in facts.nodes if len(node.cards) < facts.wanted_cards]
     if few:
         yield draft(
@@ -60,7 +60,7 @@ def missing_cards(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def sick_cards(facts: ClusterFacts) -> Iterator[Finding]:
-    """Cards with broken memory, held clocks, lowered power or links that are down."""
+    """Find cards with broken memory, held clocks, lowered power or links that are down."""
     for node in facts.nodes:
         for card in node.cards:
             who = f"card {card.index} of {node.name}"
@@ -99,7 +99,7 @@ def sick_cards(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def no_peer_access(facts: ClusterFacts) -> Iterator[Finding]:
-    """Cards of a node that do not read each other's memory."""
+    """Find cards of a node that do not read each other's memory."""
     for node in facts.nodes:
         cut = [pair for pair in node.pairs if pair.peer and pair.peer != "OK"]
         if not cut:
@@ -119,7 +119,7 @@ def no_peer_access(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def uneven_paths(facts: ClusterFacts) -> Iterator[Finding]:
-    """Nodes whose cards are joined in another way, and single cards that are far from the rest."""
+    """Find nodes whose cards are joined in another way, and cards that are far from the rest."""
     shapes: dict[str, list[str]] = {}
     for node in facts.nodes:
         shapes.setdefault(_shape(node), []).append(node.name)

@@ -25,7 +25,7 @@ def draft(
     fix: str,
     command: str = "",
 ) -> Finding:
-    """A finding.
+    """Return a finding.
 
     Args:
         cause: Its id behind ``cluster.``.
@@ -49,12 +49,12 @@ def draft(
 
 
 def named(nodes: Sequence[NodeFacts]) -> str:
-    """``worker 1 (a) and worker 2 (b)``, and how many more."""
+    """Name ``worker 1 (a) and worker 2 (b)``, and how many more."""
     return joined([node.name for node in nodes])
 
 
 def joined(words: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``; of many the first, and how many more."""
+    """Join ``a``, ``a and b``, ``a, b and c``; of many the first, and how many more."""
     shown = list(words[:MOST_NAMED])
     if len(words) > MOST_NAMED:
         shown.append(f"{len(words) - MOST_NAMED} more")
@@ -62,6 +62,6 @@ def joined(words: Sequence[str]) -> str:
 
 
 def differing(values: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Each value with who has it, the most frequent first."""
+    """Return each value with who has it, the most frequent first."""
     ordered = sorted(values.items(), key=lambda entry: -len(entry[1]))
     return [(joined(list(who)), value) for value, who in ordered]

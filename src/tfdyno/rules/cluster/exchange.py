@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def failed_exchange(facts: ClusterFacts) -> Iterator[Finding]:
-    """Replicas that could not exchange anything, or got it wrong."""
+    """Find replicas that could not exchange anything, or got it wrong."""
     names = {node.rank: node.name for node in facts.nodes}
     failed = [one for one in facts.all_reduces if one.error]
     if failed:
@@ -45,7 +45,7 @@ def failed_exchange(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def slow_exchange(facts: ClusterFacts, bandwidths: Sequence[Bandwidth]) -> Iterator[Finding]:
-    """Bandwidths below their share of what is expected; an interval that reaches it is fine."""
+    """Find bandwidths below their expected share; an interval that reaches it is fine."""
     names = {node.rank: node.name for node in facts.nodes}
     for one in bandwidths:
         if one.expected_bytes_per_s is None:
@@ -74,7 +74,7 @@ def slow_exchange(facts: ClusterFacts, bandwidths: Sequence[Bandwidth]) -> Itera
 
 
 def share_of(one: Bandwidth) -> float:
-    """The share of the expected bandwidth below which a finding is made."""
+    """Return the share of the expected bandwidth below which a finding is made."""
     limit = limits()
     if one.implementation == "RING":
         return limit["ring_ratio"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def shared_memory(facts: ClusterFacts) -> Iterator[Finding]:
-    """``/dev/shm`` that NCCL would fill."""
+    """Find ``/dev/shm`` that NCCL would fill."""
     limit = limits()
     small = []
     for node in facts.nodes:
@@ -38,7 +38,7 @@ def shared_memory(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def process_limits(facts: ClusterFacts) -> Iterator[Finding]:
-    """Limits of the shell or the container that a training meets."""
+    """Find limits of the shell or the container that a training meets."""
     limit = limits()
     few = limit["locked_memory_warning"]
     fast = [node for node in facts.nodes if node.infiniband_bytes_per_s]
@@ -78,7 +78,7 @@ def process_limits(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def far_processors(facts: ClusterFacts) -> Iterator[Finding]:
-    """Processes that may use none of the processors near to one of their cards."""
+    """Find processes that may use none of the processors near to one of their cards."""
     for node in facts.nodes:
         near = {one.number: set(one.cpus) for one in node.numa_nodes}
         if len(near) < 2:

@@ -18,7 +18,7 @@ LOOPBACKS = ("127.", "::1")
 
 
 def missing(facts: ClusterFacts) -> Iterator[Finding]:
-    """The nodes did not all meet, or one went away."""
+    """Find nodes that did not meet, or one that went away."""
     if not facts.missed:
         return
     what, _, fix = facts.missed.partition("; ")
@@ -36,7 +36,7 @@ def missing(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def closed_ports(facts: ClusterFacts) -> Iterator[Finding]:
-    """Pairs of nodes that do not reach each other, though both reach worker 0."""
+    """Find pairs of nodes that do not reach each other, though both reach worker 0."""
     failed = [call for call in facts.calls if call.connect_s is None]
     names = {node.rank: node.name for node in facts.nodes}
     addresses = {node.rank: node.address for node in facts.nodes}
@@ -69,7 +69,7 @@ def closed_ports(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def wrong_interface(facts: ClusterFacts) -> Iterator[Finding]:
-    """Addresses that lead to loopback or to a bridge of containers."""
+    """Find addresses that lead to loopback or to a bridge of containers."""
     hosts = {node.address.rpartition(":")[0] for node in facts.nodes}
     if facts.size < 2 or len(hosts) < 2:
         return  # all are on one machine, where loopback is right
@@ -100,7 +100,7 @@ def wrong_interface(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def slow_line(facts: ClusterFacts) -> Iterator[Finding]:
-    """A connection that carries much less than its interface claims."""
+    """Find a connection that carries much less than its interface claims."""
     limit = limits()
     nodes = {node.rank: node for node in facts.nodes}
     for link in facts.links:
@@ -122,7 +122,7 @@ def slow_line(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def interface_of(node: NodeFacts) -> Interface | None:
-    """The interface that has the address by which the others call the node."""
+    """Return the interface that has the address by which the others call the node."""
     for address in node.resolved:
         for one in node.interfaces:
             if address in one.addresses:

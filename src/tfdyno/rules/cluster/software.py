@@ -20,7 +20,7 @@ PER_NODE = ("CUDA_VISIBLE_DEVICES", "TF_CONFIG", "CUDA_DEVICE_ORDER")
 
 
 def different_versions(facts: ClusterFacts) -> Iterator[Finding]:
-    """Software that is not the same everywhere."""
+    """Find software that is not the same everywhere."""
     names = dict.fromkeys(name for node in facts.nodes for name in node.versions)
     for name in names:
         found = _by_value(
@@ -44,7 +44,7 @@ def different_versions(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def different_variables(facts: ClusterFacts) -> Iterator[Finding]:
-    """Settings of NCCL, XLA and TensorFlow that only some nodes have."""
+    """Find settings of NCCL, XLA and TensorFlow that only some nodes have."""
     names = sorted({name for node in facts.nodes for name in node.environment})
     for name in names:
         if name in PER_NODE:
@@ -67,7 +67,7 @@ def different_variables(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def harmful_variables(facts: ClusterFacts) -> Iterator[Finding]:
-    """Settings of NCCL that are seldom meant."""
+    """Find settings of NCCL that are seldom meant."""
     if not any(node.cards for node in facts.nodes):
         return
     for one in variables():
@@ -84,7 +84,7 @@ def harmful_variables(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def interface_names(facts: ClusterFacts) -> Iterator[Finding]:
-    """``NCCL_SOCKET_IFNAME`` that names no interface of a node."""
+    """Find ``NCCL_SOCKET_IFNAME`` that names no interface of a node."""
     for node in facts.nodes:
         given = node.environment.get("NCCL_SOCKET_IFNAME", "")
         up = [one.name for one in node.interfaces if one.is_up]
@@ -100,7 +100,7 @@ def interface_names(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def chosen_interfaces(given: str, names: list[str]) -> list[str]:
-    """Interfaces that a value of ``NCCL_SOCKET_IFNAME`` leaves.
+    """Return interfaces that a value of ``NCCL_SOCKET_IFNAME`` leaves.
 
     A list of prefixes; ``^`` in front leaves all others, ``=`` asks for whole names (NVIDIA NCCL
     user guide, Environment Variables).

@@ -19,7 +19,7 @@ OF_ONE_MACHINE = ("overlay", "tmpfs", "ramfs")
 
 
 def clock_skew(facts: ClusterFacts) -> Iterator[Finding]:
-    """Clocks that are further apart than they can be by the uncertainty of the question."""
+    """Find clocks that are further apart than they can be by the uncertainty of the question."""
     limit = limits()
     names = {node.rank: node.name for node in facts.nodes}
     for clock in facts.clocks:
@@ -39,7 +39,7 @@ def clock_skew(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def not_shared(facts: ClusterFacts) -> Iterator[Finding]:
-    """Nodes that do not see what others write."""
+    """Find nodes that do not see what others write."""
     names = {node.rank: node.name for node in facts.nodes}
     blind = [view for view in facts.views if view.seen_s is None and not view.error]
     if blind:
@@ -74,7 +74,7 @@ def not_shared(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def seen_late(facts: ClusterFacts) -> Iterator[Finding]:
-    """Files that are seen late, or in part."""
+    """Find files that are seen late, or in part."""
     limit = limits()["seen_warning"]
     names = {node.rank: node.name for node in facts.nodes}
     late = []
@@ -102,7 +102,7 @@ def seen_late(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def folder_speed(facts: ClusterFacts) -> Iterator[Finding]:
-    """A folder that is slow or nearly full."""
+    """Find a folder that is slow or nearly full."""
     limit = limits()
     names = {node.rank: node.name for node in facts.nodes}
     slow = [

@@ -25,7 +25,7 @@ class Variable:
 
 @functools.cache
 def limits() -> dict[str, float]:
-    """All limits by name, in the unit of their row; raises ``ToolError``."""
+    """Return all limits by name, in the unit of their row; raises ``ToolError``."""
     rows = read_rows("cluster_limits.csv", ("name", "value", "unit", "why", "source"))
     try:
         return {row["name"]: float(row["value"]) for row in rows}
@@ -35,7 +35,7 @@ def limits() -> dict[str, float]:
 
 @functools.cache
 def variables() -> tuple[Variable, ...]:
-    """Settings of NCCL that are told of; raises ``ToolError``."""
+    """Return settings of NCCL that are told of; raises ``ToolError``."""
     columns = ("name", "value", "severity", "why", "fix", "source")
     found = []
     for row in read_rows("nccl_variables.csv", columns):

@@ -30,7 +30,7 @@ class Fault:
     match: tuple[str, ...] = ()
     """Regular expressions: one is found in what the compiler says; none: it says nothing."""
     first_step: RetreatStep = STEPS[0]
-    """Of the retreat, that can help."""
+    """The first step of the retreat that can help."""
     remedy: str = ""
     silent: bool = False
     """Whether it gives wrong numbers in place of an error."""
@@ -48,8 +48,8 @@ class Fault:
     capabilities: tuple[str, ...] = ()
     """Compute capabilities that have it; empty: all."""
     pattern: str = ""
-    """Of the model: ``convolution``, ``convolution_flatten_dense``, ``product``, ``any``; empty: it
-    is not warned of."""
+    """The pattern of the model: ``convolution``, ``convolution_flatten_dense``, ``product``,
+    ``any``; empty: it is not warned of."""
     references: tuple[str, ...] = ()
     source: str
 
@@ -59,7 +59,7 @@ class Fault:
         return self.id != UNKNOWN
 
     def tells(self, text: str) -> bool:
-        """Whether a text tells of it."""
+        """Return whether a text tells of it."""
         return any(re.search(pattern, text) for pattern in self.match)
 
 
@@ -85,12 +85,12 @@ def _fault(name: str, row: dict[str, Any]) -> Fault:
 
 
 def all_faults() -> tuple[Fault, ...]:
-    """The known faults."""
+    """Return the known faults."""
     return tuple(one for one in _table().values() if one.id not in (UNKNOWN, NEVER))
 
 
 def fault_in(text: str, *, crashed_in_xla: bool = False) -> Fault | None:
-    """The fault inside the compiler that a failure tells of; None: it is another kind of failure.
+    """Find the fault inside the compiler that a failure tells of; None: another kind of failure.
 
     What the user's code causes (operations without an XLA version, sizes that depend on values),
     a lack of memory and an installation without libdevice or ptxas are no faults of the compiler.
@@ -109,7 +109,7 @@ def fault_in(text: str, *, crashed_in_xla: bool = False) -> Fault | None:
 
 
 def short(text: str) -> str:
-    """What the compiler said, in one line and without its program; empty: nothing that tells."""
+    """Return what the compiler said, in one line without its program; empty: nothing that tells."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     line = next((line for line in lines if fault_in(line)), "")
     said = _UP_TO.split(_RAISED.sub("", line))[0].strip()

@@ -20,7 +20,7 @@ PATTERNS = {
     "any": "some models",
 }
 LEAST_PLACES = 4
-"""Of a picture that Flatten leaves: fewer is a pooled one."""
+"""The fewest places of a picture that Flatten leaves: fewer is a pooled one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Place:
 
 
 def faults_at(place: Place, patterns: Collection[str] | None = None) -> tuple[Fault, ...]:
-    """The known faults of this release on this card, for such a model.
+    """Return the known faults of this release on this card, for such a model.
 
     Args:
         place: Where it will be compiled.
@@ -50,7 +50,7 @@ def faults_at(place: Place, patterns: Collection[str] | None = None) -> tuple[Fa
 
 
 def warning_of(fault: Fault, place: Place, *, about: bool = False) -> str:
-    """What is said beforehand, in one sentence.
+    """Return what is said beforehand, in one sentence.
 
     Args:
         fault: That is met there.
@@ -75,7 +75,7 @@ def warning_of(fault: Fault, place: Place, *, about: bool = False) -> str:
 
 
 def patterns_of(program: Program) -> frozenset[str]:
-    """What of a step decides whether it meets a fault, by the kernels of its forward pass.
+    """Return what of a step decides whether it meets a fault, by the kernels of its forward pass.
 
     A product flattens a picture where its rows are the samples and each row holds the channels of
     the convolution before it, at several places.
@@ -112,7 +112,7 @@ def _is_met(fault: Fault, place: Place) -> bool:
 
 
 def _is_of(version: str, release: str) -> bool:
-    """Whether ``2.21.0`` is one of ``2.21``."""
+    """Return whether ``2.21.0`` is one of ``2.21``."""
     parts = release_of(release)
     try:
         return release_of(version)[: len(parts)] == parts

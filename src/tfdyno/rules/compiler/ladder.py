@@ -18,7 +18,7 @@ COLUMNS = ("step", "flag", "words", "source")
 
 @functools.cache
 def _steps() -> dict[str, tuple[tuple[str, ...], str]]:
-    """Flags and words of each step."""
+    """Return flags and words of each step."""
     rows = read_rows(str(DATA / "steps.csv"), COLUMNS)
     if tuple(row["step"] for row in rows) != STEPS:
         raise ToolError("steps.csv is corrupt", why=f"expected the steps {', '.join(STEPS)}")
@@ -33,7 +33,7 @@ def next_step(
     own_flags: str = "",
     has_graph: bool = True,
 ) -> Retreat | None:
-    """The first step that can help and was not tried; None: none is left.
+    """Return the first step that can help and was not tried; None: none is left.
 
     Args:
         fault: What happened.

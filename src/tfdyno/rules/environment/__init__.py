@@ -17,6 +17,6 @@ RULES: tuple[Rule, ...] = (*PACKAGE_RULES, *DRIVER_RULES, *CARD_RULES, *LIBRARY_
 
 
 def environment_matches(facts: MachineFacts, knowledge: Knowledge) -> tuple[Match, ...]:
-    """Every cause that the facts of a machine show; unknown facts show nothing."""
+    """Return every cause that the facts of a machine show; unknown facts show nothing."""
     found = (rule(facts, knowledge) for rule in RULES)
     return tuple(match for match in found if match)

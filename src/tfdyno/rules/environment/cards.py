@@ -21,7 +21,7 @@ _LEAST_CAPABILITY = "5.0"
 
 
 def hidden(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """The variable names no card of this machine."""
+    """Return the variable names no card of this machine."""
     value = facts.environment.get(CHOSEN)
     if value is None or not has_gpu(facts) or not hides_cards(facts):
         return None
@@ -36,7 +36,7 @@ def hidden(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def split(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """MIG is on and CUDA finds no slice, or several are chosen, of which one process takes one."""
+    """Find MIG on and no slice in CUDA, or several chosen, of which one process takes one."""
     cards = [one for one in facts.gpus or () if one.is_mig_enabled]
     chosen = facts.environment.get(CHOSEN, "")
     if not cards or not (facts.driver.init_error or chosen.count("MIG-") > 1):
@@ -47,7 +47,7 @@ def split(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def virtual(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """A slice of a card that a hypervisor hands in, and CUDA does not start."""
+    """Return a slice of a card that a hypervisor hands in, and CUDA does not start."""
     cards = [one for one in facts.gpus or () if one.is_vgpu]
     if not cards or not facts.driver.init_error:
         return None
@@ -56,7 +56,7 @@ def virtual(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def not_in_wheel(facts: MachineFacts, knowledge: Knowledge) -> Match | None:
-    """The wheel holds no code for a card, or code that the driver must compile first."""
+    """Find a wheel without code for a card, or with code that the driver must compile first."""
     build = facts.python.build
     is_windows = facts.system == "windows" and not facts.is_wsl
     if is_windows or (build is not None and not build.is_cuda_build):
@@ -97,7 +97,7 @@ def _unserved(card: GpuFacts, support: WheelSupport, facts: MachineFacts) -> Mat
 
 
 def held(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Other processes hold most of a card."""
+    """Find other processes that hold most of a card."""
     for card in facts.gpus or ():
         if not card.memory_bytes or not card.processes:
             continue
@@ -112,7 +112,7 @@ def held(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def _is_official(facts: MachineFacts, knowledge: Knowledge) -> bool:
-    """Whether the wheel may be the one for Linux that was taken apart."""
+    """Return whether the wheel may be the one for Linux that was taken apart."""
     build, release = facts.python.build, knowledge.release
     if facts.system in {"windows", "macos"} or facts.is_jetson or release is None:
         return False

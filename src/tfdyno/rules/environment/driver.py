@@ -25,7 +25,7 @@ KERNEL_FILE = "/proc/driver/nvidia/version"
 
 
 def no_gpu(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Looked on the bus and with NVML: there is no card."""
+    """Find that there is no card, on the bus or with NVML."""
     looked = facts.pci_gpus == () and not facts.is_wsl and not facts.is_jetson
     if not looked or has_gpu(facts) or facts.system not in {"linux", ""}:
         return None
@@ -33,14 +33,14 @@ def no_gpu(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def not_installed(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """A card on the bus, and the kernel knows no driver for it."""
+    """Find a card on the bus for which the kernel knows no driver."""
     if not facts.pci_gpus or facts.driver.version or facts.is_wsl or facts.container in ENGINES:
         return None
     return seen("drv.not_installed", "proven", gpu_evidence(facts), (KERNEL_FILE, "does not exist"))
 
 
 def wsl(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """In WSL the driver is that of Windows, under a folder of its own."""
+    """Find WSL, whose driver is that of Windows, under a folder of its own."""
     path = facts.driver.library_path
     if not facts.is_wsl or path.startswith(WSL_FOLDER) or facts.probes == ():
         return None
@@ -50,7 +50,7 @@ def wsl(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def container(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """The host's cards show on the bus, but no device was handed in."""
+    """Find the host's cards on the bus, but no device that was handed in."""
     if facts.container not in ENGINES or facts.device_nodes is None or has_node(facts):
         return None
     if facts.pci_gpus:
@@ -59,7 +59,7 @@ def container(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def torn(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Kernel module and library of different versions."""
+    """Find kernel module and library of different versions."""
     kernel, library = facts.driver.version, facts.driver.library_version
     if not kernel or not library or version_key(kernel) == version_key(library) or facts.is_wsl:
         return None
@@ -76,7 +76,7 @@ def torn(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def too_old(facts: MachineFacts, knowledge: Knowledge) -> Match | None:
-    """Below what the CUDA of this TensorFlow needs at least."""
+    """Find a driver below what the CUDA of this TensorFlow needs at least."""
     driver, release = facts.driver.version, knowledge.release
     if not driver or release is None or (facts.driver.is_forward_compat and cuda_works(facts)):
         return None
@@ -98,7 +98,7 @@ def too_old(facts: MachineFacts, knowledge: Knowledge) -> Match | None:
 
 
 def forward_compat(facts: MachineFacts, knowledge: Knowledge) -> Match | None:
-    """A library from a compat folder over an older driver, and CUDA does not start."""
+    """Find a library of a compat folder over an older driver, where CUDA does not start."""
     driver = facts.driver
     if not driver.is_forward_compat or cuda_works(facts):
         return None
@@ -109,7 +109,7 @@ def forward_compat(facts: MachineFacts, knowledge: Knowledge) -> Match | None:
 
 
 def init_failed(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """The driver is there, a card is there, and CUDA does not start."""
+    """Find driver and card there, and a CUDA that does not start."""
     error = facts.driver.init_error
     if not error or not has_gpu(facts):
         return None

@@ -13,7 +13,7 @@ _PACKAGES = {"numpy": "NumPy", "keras": "Keras", "protobuf": "protobuf"}
 
 
 def fine(facts: MachineFacts, knowledge: Knowledge, diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Versions and cards against which no finding speaks."""
+    """Return versions and cards against which no finding speaks."""
     blamed = {one.cause for one in diagnosis.findings}
     said = [f"Python {facts.python.version}"] if facts.python.version else []
     said += _packages(facts, blamed)

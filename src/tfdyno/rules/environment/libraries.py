@@ -22,7 +22,7 @@ _MOST_TELLING = (
 
 
 def not_loaded(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """The first library that the loader could not give, and what else of it there is."""
+    """Return the first library that the loader could not give, and what else of it there is."""
     if not has_gpu(facts):
         return None
     found = [_missing(one) for one in facts.libraries if one.error and not one.path]
@@ -47,14 +47,14 @@ def _missing(one: LibraryFacts) -> Match:
 
 
 def _is_same(copy: str, soname: str) -> bool:
-    """Whether a file is the library meant: ``libcudart.so.11.2.152`` is ``libcudart.so.11.0``."""
+    """Return whether a file is the library: ``libcudart.so.11.2.152`` is ``libcudart.so.11.0``."""
     name = re.split(r"[/\\]", copy)[-1].lower()
     stem = re.split(r"\.so|64_", soname.lower())[0]
     return name == soname.lower() or (name.startswith(stem) and _major(name) == _major(soname))
 
 
 def old_cudnn(facts: MachineFacts, knowledge: Knowledge) -> Match | None:
-    """The cuDNN that is loaded is older than the one TensorFlow was built with."""
+    """Return the cuDNN that is loaded is older than the one TensorFlow was built with."""
     wanted = knowledge.release.cudnn if knowledge.release else ""
     loaded = next((one for one in facts.libraries if "cudnn" in one.soname and one.version), None)
     if loaded is None or not wanted:

@@ -32,7 +32,7 @@ _IMPORTED_LATER = frozenset({"keras", "tf-keras"})
 
 
 def no_tensorflow(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """The interpreter was looked at and has none."""
+    """Find an interpreter that has none."""
     looked = any(one.name == "distributions" and one.state == "ok" for one in facts.probes)
     if (
         facts.tensorflow
@@ -45,7 +45,7 @@ def no_tensorflow(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def mixed_install(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Several distributions own the files of one folder."""
+    """Return several distributions own the files of one folder."""
     owners = facts.python.tensorflow_owners
     if len(set(owners) - {"tensorflow"}) < 2 and set(owners) & _PARTS:
         return None
@@ -56,7 +56,7 @@ def mixed_install(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def broken_requirement(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """A package beside TensorFlow is outside of what TensorFlow's metadata asks for."""
+    """Find a package beside TensorFlow outside of what TensorFlow's metadata asks for."""
     for text in facts.python.broken_requirements:
         parts = re.match(_BROKEN, text)
         name = parts["name"].lower() if parts else text.split()[0].lower()
@@ -70,7 +70,7 @@ def broken_requirement(facts: MachineFacts, _knowledge: Knowledge) -> Match | No
 
 
 def outside_range(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """A package of another version than TensorFlow asks for, with which it was imported."""
+    """Return a package of another version than TensorFlow asks for, with which it was imported."""
     for text in facts.python.broken_requirements if _imported(facts) else ():
         parts = re.match(_BROKEN, text)
         if parts is None or not parts["found"]:
@@ -83,7 +83,7 @@ def outside_range(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def _imported(facts: MachineFacts) -> bool:
-    """Whether TensorFlow was imported in a child, without what is not installed."""
+    """Return whether TensorFlow was imported in a child, without what is not installed."""
     child = facts.child
     return child is not None and child.import_s > 0.0 and child.failed != "import"
 
@@ -98,7 +98,7 @@ def _broken(name: str, found: str, text: str, facts: MachineFacts) -> Match:
 
 
 def windows_without_gpu(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Native Windows and a TensorFlow after 2.10."""
+    """Find native Windows and a TensorFlow after 2.10."""
     if facts.system != "windows" or facts.is_wsl or not facts.tensorflow:
         return None
     if version_key(facts.tensorflow)[:2] <= LAST_WINDOWS_GPU:
@@ -110,7 +110,7 @@ def windows_without_gpu(facts: MachineFacts, _knowledge: Knowledge) -> Match | N
 
 
 def cpu_only_build(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """A wheel without CUDA on a Linux machine that has a card."""
+    """Return a wheel without CUDA on a Linux machine that has a card."""
     build = facts.python.build
     if build is None or build.is_cuda_build or facts.system != "linux" or not has_gpu(facts):
         return None
@@ -121,7 +121,7 @@ def cpu_only_build(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def mac_without_cuda(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """A Mac without Apple's plugin."""
+    """Return a Mac without Apple's plugin."""
     names = facts.python.installed
     if facts.system != "macos" or not names or "tensorflow-metal" in names:
         return None
@@ -129,7 +129,7 @@ def mac_without_cuda(facts: MachineFacts, _knowledge: Knowledge) -> Match | None
 
 
 def no_avx(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """A processor whose flags were read and that has no AVX."""
+    """Return a processor whose flags were read and that has no AVX."""
     if facts.architecture != "x86_64" or not facts.cpu_flags or "avx" in facts.cpu_flags:
         return None
     flags = " ".join(facts.cpu_flags)

@@ -18,7 +18,7 @@ ENGINES = frozenset({"docker", "podman", "kubernetes"})
 
 
 def seen(cause: str, verdict: Verdict, *evidence: tuple[str, str], **values: str) -> Match:
-    """A match from facts; ``evidence`` are pairs of a source and what stands there."""
+    """Return a match from facts; ``evidence`` are pairs of a source and what stands there."""
     return Match(
         cause=cause,
         verdict=verdict,
@@ -29,18 +29,18 @@ def seen(cause: str, verdict: Verdict, *evidence: tuple[str, str], **values: str
 
 
 def has_gpu(facts: MachineFacts) -> bool:
-    """Whether an NVIDIA card is known to be there."""
+    """Return whether an NVIDIA card is known to be there."""
     is_listed = bool(facts.pci_gpus or facts.gpus or facts.is_jetson)
     return is_listed or has_node(facts) or _has_windows_driver(facts)
 
 
 def has_node(facts: MachineFacts) -> bool:
-    """Whether the driver made a device that a process can open."""
+    """Return whether the driver made a device that a process can open."""
     return any(node.startswith("/dev/nvidia") for node in facts.device_nodes or ())
 
 
 def hides_cards(facts: MachineFacts) -> bool:
-    """Whether CUDA_VISIBLE_DEVICES starts with something that is no card of this machine."""
+    """Return whether CUDA_VISIBLE_DEVICES starts with something that is no card of this machine."""
     value = facts.environment.get(CHOSEN)
     if value is None:
         return False
@@ -54,7 +54,7 @@ def hides_cards(facts: MachineFacts) -> bool:
 
 
 def gpu_evidence(facts: MachineFacts) -> tuple[str, str]:
-    """What shows that there is a card."""
+    """Return what shows that there is a card."""
     if facts.gpus:
         return "GPU", ", ".join(one.name or "NVIDIA GPU" for one in facts.gpus)
     if facts.pci_gpus:
@@ -65,11 +65,11 @@ def gpu_evidence(facts: MachineFacts) -> tuple[str, str]:
 
 
 def cuda_works(facts: MachineFacts) -> bool:
-    """Whether ``cuInit`` was tried and worked."""
+    """Return whether ``cuInit`` was tried and worked."""
     return bool(facts.driver.cuda and not facts.driver.init_error and facts.gpus)
 
 
 def _has_windows_driver(facts: MachineFacts) -> bool:
-    """Windows shows no bus that can be read; the driver of NVIDIA tells that there is a card."""
+    """Return whether NVIDIA's driver tells of a card: Windows shows no bus that can be read."""
     path = facts.driver.library_path
     return bool(path) and (facts.system == "windows" or path.startswith(WSL_FOLDER))

@@ -58,7 +58,7 @@ class Draft:
         self.cut(last, end)
 
     def is_gone(self, node: ast.AST) -> bool:
-        """Whether a statement around it is dropped, or its text cut."""
+        """Return whether a statement around it is dropped, or its text cut."""
         if node in self.dropped or any(one in self.dropped for one in self.script.around(node)):
             return True
         if not isinstance(node, ast.expr):
@@ -107,7 +107,7 @@ class Draft:
         return tuple(dict.fromkeys(one for _, one in sorted(kept, key=lambda pair: pair[0])))
 
     def result(self, extra: Iterable[Patch] = ()) -> str:
-        """The text with all changes; ``extra`` are patches outside of them."""
+        """Return the text with all changes; ``extra`` are patches outside of them."""
         drops = [patch for one in self._outermost() for patch in self._dropping(one)]
         gone = drops + [Patch(start=start, end=end, text="") for start, end in self._cut]
         kept = [one for one in {*self.patches} if not any(_inside(one, other) for other in gone)]
@@ -119,7 +119,7 @@ class Draft:
                 if not any(outer in self.dropped for outer in self.script.around(one))]  # fmt: skip
 
     def _dropping(self, statement: ast.stmt) -> list[Patch]:
-        """Its lines cut out, or ``pass`` where nothing else is left in its block."""
+        """Cut its lines out, or write ``pass`` where nothing else is left in its block."""
         script, block = self.script, self.script.block(statement)
         is_last_left = all(one in self.dropped for one in block) and statement is block[-1]
         if is_last_left and not isinstance(script.parents[statement], ast.Module):

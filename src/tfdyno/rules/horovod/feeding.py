@@ -64,7 +64,7 @@ def shared_out(draft: Draft, ranks: list[ast.expr], sizes: list[ast.expr]) -> bo
 
 
 def seeds(draft: Draft, ranks: list[ast.expr]) -> Iterator[ast.expr]:
-    """Seeds that differ by rank made the same; yields the ranks that were in them."""
+    """Make seeds that differ by rank the same; yields the ranks that were in them."""
     for rank in ranks:
         for outer in draft.script.around(rank):
             is_keyword = isinstance(outer, ast.keyword) and "seed" in (outer.arg or "")
@@ -93,7 +93,7 @@ def batches(draft: Draft, replicas: str, *, is_sharded: bool, sizes: list[ast.ex
 
 
 def _predicted(draft: Draft) -> set[ast.AST]:
-    """Everything in data that only predict is given: each process predicts all by itself."""
+    """Return everything in data that only predict is given: each process predicts all by itself."""
     found: set[ast.AST] = set()
     for call in ast.walk(draft.script.tree):
         if not isinstance(call, ast.Call) or _last(call) != "predict" or not call.args:
@@ -106,7 +106,7 @@ def _predicted(draft: Draft) -> set[ast.AST]:
 
 
 def _is_only(draft: Draft, name: str, method: str) -> bool:
-    """Whether a name is read by calls of a method alone, and where it is made."""
+    """Return whether a name is read by calls of a method alone, and where it is made."""
     for load in draft.script.loads(name):
         call = draft.script.parents[load]
         statement = draft.script.statement(load)
@@ -117,7 +117,7 @@ def _is_only(draft: Draft, name: str, method: str) -> bool:
 
 
 def _is_data(site: Site, last: str) -> bool:
-    """``fit`` of something with data, ``batch`` with a size."""
+    """Return whether it is ``fit`` of something with data, ``batch`` with a size."""
     if last == "fit":
         return _is_arrays(site)
     return bool(getattr(site.node, "args", ()) or getattr(site.node, "keywords", ()))
@@ -174,7 +174,7 @@ def _epoch(draft: Draft, site: Site, *, is_sharded: bool, sizes: list[ast.expr])
 
 
 def _within(draft: Draft, epochs: ast.expr) -> Iterator[ast.BinOp]:
-    """Divisions in an expression, or in the one that its name stands for."""
+    """Find divisions in an expression, or in the one that its name stands for."""
     values: list[ast.expr] = [epochs]
     if isinstance(epochs, ast.Name):
         values = [one.value for one in draft.script.assigned(epochs.id)]

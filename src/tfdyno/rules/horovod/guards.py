@@ -19,7 +19,7 @@ _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def is_first(test: ast.expr, ranks: list[ast.expr]) -> bool:
-    """Whether a condition asks for the first process: ``hvd.rank() == 0``, ``not hvd.rank()``."""
+    """Return whether it asks for the first process: ``hvd.rank() == 0``, ``not hvd.rank()``."""
     match test:
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=0)]):
             return left in ranks
@@ -62,7 +62,7 @@ def opened(draft: Draft, ranks: list[ast.expr], local: list[ast.expr]) -> Iterat
 
 
 def _chosen(draft: Draft, node: ast.IfExp, ranks: list[ast.expr]) -> Iterator[ast.expr]:
-    """``[ModelCheckpoint(...)] if hvd.rank() == 0 else []``."""
+    """Read ``[ModelCheckpoint(...)] if hvd.rank() == 0 else []``."""
     own = [one for one in ast.walk(node.test) if one in ranks]
     names = sorted(_names([node.body, node.orelse], draft) & joint_names()) if own else []
     if names:
@@ -76,7 +76,7 @@ def _apart(draft: Draft, node: ast.If | ast.IfExp, names: list[str]) -> None:
 
 
 def is_harmless(draft: Draft, rank: ast.expr) -> bool:
-    """Whether a rank is only compared with a number, or shown."""
+    """Return whether a rank is only compared with a number, or shown."""
     script = draft.script
     for outer in script.around(rank):
         match outer:
@@ -113,7 +113,7 @@ def _open(draft: Draft, node: ast.If) -> None:
 
 
 def _names(body: Iterable[ast.AST], draft: Draft) -> set[str]:
-    """The last part of what is called in a block, and in functions of the file that it calls."""
+    """Name the last part of what a block calls, and functions of the file that it calls."""
     functions = {
         node.name: node for node in ast.walk(draft.script.tree) if isinstance(node, ast.FunctionDef)
     }

@@ -105,7 +105,7 @@ def _without_horovod(draft: Draft, node: ast.Import | ast.ImportFrom) -> None:
 
 
 def _last_of_first_block(tree: ast.Module, places: Sequence[ast.stmt]) -> ast.stmt | None:
-    """The last import of the block that Horovod's stands in; comments between do not end it."""
+    """Find the last import of Horovod's block; comments between do not end it."""
     own = [one for one in places if ROOT in ast.unparse(one)] or places
     if not own:
         return tree.body[0] if _is_docstring(tree) else None
@@ -120,7 +120,7 @@ def _is_docstring(tree: ast.Module) -> bool:
 
 
 def _imported_from(tree: ast.Module) -> str:
-    """``from tensorflow import keras``."""
+    """Read ``from tensorflow import keras``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == TENSORFLOW:
             for one in node.names:

@@ -11,7 +11,7 @@ _ANY = "any"
 
 
 def keeping(script: str, arguments: tuple[str, ...], *, nodes: int, gpus_per_node: int) -> Keeping:
-    """The commands for a script on so many nodes.
+    """Return the commands for a script on so many nodes.
 
     Args:
         script: Path, as the nodes see it.

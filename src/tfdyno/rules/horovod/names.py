@@ -75,7 +75,7 @@ def _names() -> dict[str, Entry]:
 
 @cache
 def optimizer_words() -> dict[str, Word]:
-    """What may be given to ``hvd.DistributedOptimizer``, by keyword."""
+    """Return what may be given to ``hvd.DistributedOptimizer``, by keyword."""
     rows = read_rows("horovod_optimizer.csv", ("keyword", "accepted", "why", "remedy", "source"))
     return {
         row["keyword"]: Word(accepted=row["accepted"], why=row["why"], remedy=row["remedy"])
@@ -85,7 +85,7 @@ def optimizer_words() -> dict[str, Word]:
 
 @cache
 def batch_arguments() -> dict[str, BatchArgument]:
-    """Calls that are given a batch size, by the last part of their name."""
+    """Return calls that are given a batch size, by the last part of their name."""
     rows = read_rows("horovod_batches.csv", ("call", "argument", "position", "unset", "source"))
     return {
         row["call"]: BatchArgument(
@@ -97,7 +97,7 @@ def batch_arguments() -> dict[str, BatchArgument]:
 
 @cache
 def joint_names() -> frozenset[str]:
-    """What all processes have to do together, though Horovod's scripts let one do it."""
+    """Return what all processes have to do together, though Horovod's scripts let one do it."""
     return frozenset(
         row["name"] for row in read_rows("horovod_joint.csv", ("name", "why", "source"))
     )

@@ -19,7 +19,7 @@ ACCUMULATION = "gradient_accumulation_steps"
 _COMPRESSED = "its compression goes: gradients are exchanged as they are, in float32"
 _BIAS = "Adam then corrects its bias by updates, with Horovod it was by batches"
 _LAST = 99
-"""Behind all arguments that an optimizer takes by position."""
+"""A place behind all arguments that an optimizer takes by position."""
 
 
 def unwrapped(draft: Draft, site: Site, entry: Entry, name: str) -> None:
@@ -48,7 +48,7 @@ def unwrapped(draft: Draft, site: Site, entry: Entry, name: str) -> None:
 
 
 def _is_itself(statement: ast.stmt, call: ast.Call, inner: ast.expr) -> bool:
-    """``opt = hvd.DistributedOptimizer(opt)``."""
+    """Return whether it is ``opt = hvd.DistributedOptimizer(opt)``."""
     if not isinstance(statement, ast.Assign) or statement.value is not call:
         return False
     targets = [getattr(one, "id", "") for one in statement.targets]
@@ -69,7 +69,7 @@ def _is_known(draft: Draft, call: ast.Call, keyword: str, value: ast.expr) -> bo
 
 
 def _accumulated(draft: Draft, site: Site, inner: ast.expr, words: dict[str, ast.expr]) -> bool:
-    """Batches per update, which Keras' own optimizer counts here; False: a person is needed."""
+    """Return batches per update, which Keras' own optimizer counts; False: a person is needed."""
     given = words.get(PASSES)
     if given is None or site.value(PASSES) == 1:
         return True
@@ -92,7 +92,7 @@ def _accumulated(draft: Draft, site: Site, inner: ast.expr, words: dict[str, ast
 
 
 def _made(draft: Draft, inner: ast.expr) -> ast.Call | None:
-    """The call that makes the optimizer, here or in the one assignment to its name."""
+    """Return the call that makes the optimizer, here or in the one assignment to its name."""
     if isinstance(inner, ast.Name):
         values = [one.value for one in draft.script.assigned(inner.id)]
         values = [one for one in values if not any(inner is node for node in ast.walk(one))]

@@ -36,7 +36,7 @@ _LEGACY = "optimizers.legacy"
 
 
 def uses_horovod(source: str) -> bool:
-    """Whether a script imports Horovod; raises ``SyntaxError``."""
+    """Return whether a script imports Horovod; raises ``SyntaxError``."""
     return any(site.imports(ROOT) for site in Script(source).sites)
 
 
@@ -77,7 +77,7 @@ def migrated(path: str, source: str) -> Migration:
 def _plain_uses(
     draft: Draft, taken: header.Names, uses: list[tuple[Site, str, Entry]]
 ) -> frozenset[str]:
-    """Everything but ranks and sizes; returns the callbacks that are written out."""
+    """Return everything but ranks and sizes; returns the callbacks that are written out."""
     callbacks = set()
     for site, name, entry in uses:
         node = site.node
@@ -107,7 +107,7 @@ def _plain_uses(
 
 
 def _is_argument_of(draft: Draft, node: ast.expr, uses: list[tuple[Site, str, Entry]]) -> bool:
-    """Whether it stands in a call that looks at it by itself: ``DistributedOptimizer(...)``.
+    """Return whether it stands in a call that looks at it by itself: ``DistributedOptimizer(...)``.
 
     Or in an assignment that is read there alone: ``compression = hvd.Compression.fp16``.
     """
@@ -183,7 +183,7 @@ def _tape(draft: Draft, site: Site, name: str, entry: Entry) -> None:
 
 
 def _starter(draft: Draft, node: ast.expr, entry: Entry) -> None:
-    """``if ...: horovod.run(main) else: main()`` is ``main()``."""
+    """Read ``if ...: horovod.run(main) else: main()`` as ``main()``."""
     script, statement = draft.script, draft.script.statement(node)
     parent = script.parents[statement]
     is_last = isinstance(parent, ast.If) and len(parent.orelse) > 0 and statement in parent.body
@@ -215,7 +215,7 @@ def _calls(draft: Draft, uses: list[tuple[Site, str, Entry]], *names: str) -> li
 
 
 def _ranks(draft: Draft, taken: header.Names, uses: list[tuple[Site, str, Entry]]) -> None:
-    """What depends on the number of the process."""
+    """Find what depends on the number of the process."""
     ranks = _calls(draft, uses, "rank", "cross_rank", "local_rank")
     done = {*guards.opened(draft, ranks, _calls(draft, uses, "local_rank"))}
     done |= {*feeding.seeds(draft, [one for one in ranks if one not in done])}
@@ -235,7 +235,7 @@ def _ranks(draft: Draft, taken: header.Names, uses: list[tuple[Site, str, Entry]
 
 
 def _sizes(draft: Draft, taken: header.Names, uses: list[tuple[Site, str, Entry]]) -> None:
-    """What depends on the number of processes."""
+    """Find what depends on the number of processes."""
     for site, name, entry in uses:
         node = site.node
         if entry.action != "replace" or draft.is_gone(node):
@@ -259,7 +259,7 @@ def _own_loop(draft: Draft) -> None:
 
 
 def _is_idle(script: Script, node: ast.Assign) -> bool:
-    """Whether an assignment only prepares what may have been taken out."""
+    """Return whether an assignment only prepares what may have been taken out."""
     words = script.source[slice(*script.span(node))]
     return "list_physical_devices" in words or "Compression." in words
 
@@ -299,7 +299,7 @@ def without(draft: Draft, row: Row, gone: list[ast.expr]) -> None:
 
 
 def _runs(elements: list[ast.expr], gone: list[ast.expr]) -> list[tuple[int, int]]:
-    """First and last index of neighbours that go."""
+    """Return first and last index of neighbours that go."""
     runs: list[tuple[int, int]] = []
     for number, one in enumerate(elements):
         if one not in gone:
@@ -331,7 +331,7 @@ def settings_out(draft: Draft) -> None:
 
 
 def _plain_optimizer(draft: Draft, node: ast.Attribute) -> None:
-    """``keras.optimizers.legacy.SGD`` is ``keras.optimizers.SGD``."""
+    """Read ``keras.optimizers.legacy.SGD`` as ``keras.optimizers.SGD``."""
     if getattr(node.value, "attr", getattr(node.value, "id", "")) == "optimizers":
         draft.unwrap(node, node.value)
         draft.change(node, _LEGACY, "Keras 3 has one kind of optimizers")

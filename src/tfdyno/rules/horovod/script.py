@@ -34,48 +34,48 @@ class Script:
         self._lines = source.split("\n")
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What lies around a node, innermost first."""
+        """List what lies around a node, innermost first."""
         while node in self.parents:
             node = self.parents[node]
             yield node
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """The statement that an expression stands in."""
+        """Return the statement that an expression stands in."""
         if isinstance(node, ast.stmt):
             return node
         return next(one for one in self.around(node) if isinstance(one, ast.stmt))
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
-        """The statements among which this one stands."""
+        """Return the statements among which this one stands."""
         parent = self.parents[statement]
         blocks = (getattr(parent, name, None) or [] for name in _BLOCKS)
         return next(one for one in blocks if statement in one)
 
     def loads(self, name: str) -> list[ast.Name]:
-        """Every place of the file that reads a name."""
+        """Return every place of the file that reads a name."""
         return [node for node in ast.walk(self.tree) if isinstance(node, ast.Name)
                 and node.id == name and isinstance(node.ctx, ast.Load)]  # fmt: skip
 
     def assigned(self, name: str) -> list[ast.Assign]:
-        """Assignments of the file to this one name."""
+        """List assignments of the file to this one name."""
         return [node for node in ast.walk(self.tree) if isinstance(node, ast.Assign)
                 and [getattr(one, "id", "") for one in node.targets] == [name]]  # fmt: skip
 
     def words(self) -> frozenset[str]:
-        """All names that the file knows."""
+        """Return all names that the file knows."""
         found = {getattr(node, "id", "") for node in ast.walk(self.tree)}
         return frozenset(found | {getattr(node, "arg", "") for node in ast.walk(self.tree)})
 
     def line(self, number: int) -> str:
-        """A line of the file, without its indentation."""
+        """Return a line of the file, without its indentation."""
         return self._lines[number - 1].strip() if 0 < number <= len(self._lines) else ""
 
     def code(self, node: ast.expr) -> str:
-        """The text of an expression."""
+        """Return the text of an expression."""
         return self.source[self.text.start(node) : self.text.end(node)]
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Positions of its first character and after its last one."""
+        """Return positions of its first character and after its last one."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return (
@@ -84,7 +84,7 @@ class Script:
         )
 
     def is_alone(self, node: ast.expr | ast.stmt, end: str = "") -> bool:
-        """Whether its lines hold nothing else but a comment, and ``end`` behind it."""
+        """Return whether its lines hold nothing else but a comment, and ``end`` behind it."""
         assert node.end_lineno is not None
         start, stop = self.span(node)
         before = self.source[self.text.at(node.lineno, 0) : start]
@@ -104,7 +104,7 @@ class Script:
         return Patch(start=start, end=self.text.at(last, 0) + len(last_line), text="")
 
     def comment_above(self, line: int) -> int:
-        """The first line of the comment above a line, where it speaks of Horovod; else the line."""
+        """Find the first line of a comment above that speaks of Horovod; else the line itself."""
         first = line
         while first > 1 and self.line(first - 1).startswith("#"):
             first -= 1
@@ -112,7 +112,7 @@ class Script:
         return first if _SIGN in said else line
 
     def dedented(self, body: list[ast.stmt], column: int, first: int = 0) -> list[Patch]:
-        """The lines of a block moved to the left; inner lines of long strings stay.
+        """Return the lines of a block moved to the left; inner lines of long strings stay.
 
         Args:
             body: The block.

@@ -41,7 +41,7 @@ class LogFacts:
 
     hits: tuple[RuleHits, ...]
     seen: frozenset[str]
-    """Of the texts that ``also`` and ``unless`` name, those that stand anywhere."""
+    """Those of the texts that ``also`` and ``unless`` name that stand anywhere."""
     watched: Mapping[str, tuple[Line, ...]]
     """Lines by the name of their watch, in order."""
     errors: tuple[Line, ...]

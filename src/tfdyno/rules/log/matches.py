@@ -18,7 +18,7 @@ EVIDENCE_LINES = 3
 
 
 def log_matches(log: LogFacts, known: Mapping[str, str]) -> tuple[Match, ...]:
-    """The matches that the log alone gives, one per cause, in the order of the rules."""
+    """Return the matches that the log alone gives, one per cause, in the order of the rules."""
     by_cause: dict[str, list[RuleHits]] = {}
     topics: dict[str, list[RuleHits]] = {}
     for hits in holding(log):
@@ -34,7 +34,7 @@ def log_matches(log: LogFacts, known: Mapping[str, str]) -> tuple[Match, ...]:
 
 
 def holding(log: LogFacts) -> Iterator[RuleHits]:
-    """Hits of the rules whose ``also`` and ``unless`` hold in this log."""
+    """Return hits of the rules whose ``also`` and ``unless`` hold in this log."""
     for hits in log.hits:
         rule = hits.rule
         has_also = not rule.also or log.seen.intersection(rule.also)
@@ -43,7 +43,7 @@ def holding(log: LogFacts) -> Iterator[RuleHits]:
 
 
 def _match(cause: str, hits: list[RuleHits]) -> Match:
-    """Of several rules of one cause the most certain gives the verdict and the first values."""
+    """Let of several rules of one cause the most certain give verdict and first values."""
     hits = sorted(hits, key=lambda one: (ORDER.index(one.rule.verdict), one.lines[0].number))
     verdict: Verdict = hits[0].rule.verdict
     found: dict[str, str] = {}
@@ -63,7 +63,7 @@ def _match(cause: str, hits: list[RuleHits]) -> Match:
 
 
 def _evidence(hits: list[RuleHits]) -> tuple[Evidence, ...]:
-    """Lines that differ, the most telling rule's first, then in the order of the log."""
+    """Return lines that differ, the most telling rule's first, then in the order of the log."""
     lines: dict[str, Line] = {}
     for one in hits:
         for line in one.lines:

@@ -61,7 +61,7 @@ class _Needle:
     slots: list[Slot] = field(default_factory=list)
 
     def is_in(self, view: View) -> bool:
-        """Whether it stands in the line, digits and quotes included."""
+        """Return whether it stands in the line, digits and quotes included."""
         return view.holds(self.text) or view.touches(self.loose)
 
 

@@ -27,7 +27,7 @@ class Line:
     """A line of the log with what was read off it."""
 
     number: int
-    """From 1."""
+    """The number from 1."""
     text: str
     values: Mapping[str, str] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class Slot:
         return self._expression
 
     def found_in(self, texts: Iterable[tuple[str, str]]) -> tuple[str, Mapping[str, str]] | None:
-        """The first of these texts that is what is looked for, with the values read off it.
+        """Return the first of these texts that is what is looked for, with the values read off it.
 
         Args:
             texts: Each with its lower-case form.
@@ -121,7 +121,7 @@ class Slot:
 
 
 def windows(text: str, lowered: str, needle: str) -> tuple[str, ...]:
-    """The text; of a very long one, what stands around the first places of the needle.
+    """Return the text; of a very long one, what stands around the first places of the needle.
 
     An expression may take the square of a line's length, and a damaged log is one long line.
     """
@@ -136,7 +136,7 @@ def windows(text: str, lowered: str, needle: str) -> tuple[str, ...]:
 
 
 def _shortened(text: str, needle: str) -> str:
-    """The part of a long line around what was found."""
+    """Return the part of a long line around what was found."""
     text = text.strip()
     if len(text) <= LONGEST_TEXT:
         return text

@@ -38,7 +38,7 @@ _PARAGRAPH_LINES = 64
 
 
 def blocks(chunks: Iterable[bytes | str]) -> Iterator[bytes]:
-    r"""Blocks of about a mebibyte of UTF-8 that end at a line's end.
+    r"""Give blocks of about a mebibyte of UTF-8 that end at a line's end.
 
     Lines are parted by ``\n`` alone; what a carriage return parted, and the parts of an over-long
     line, begin with ``SAME_LINE``. Colour codes are gone.
@@ -63,7 +63,7 @@ def blocks(chunks: Iterable[bytes | str]) -> Iterator[bytes]:
 
 
 def readable(line: bytes) -> tuple[str, ...]:
-    """One line as a person would read it; a line of JSON may hold several."""
+    """Return one line as a person would read it; a line of JSON may hold several."""
     text = line.lstrip(SAME_LINE).decode("utf-8", "replace").replace("\x00", "").rstrip()
     if "\\" in text and _LOOKS_ENCODED.match(text):
         text = _ESCAPED.sub(_unescape, text)
@@ -71,7 +71,7 @@ def readable(line: bytes) -> tuple[str, ...]:
 
 
 def lines_with(block: bytes, words: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a block, in order, that hold one of the words."""
+    """Return the lines of a block, in order, that hold one of the words."""
     ends: dict[int, int] = {}
     for word in words:
         at = block.find(word)
@@ -84,7 +84,7 @@ def lines_with(block: bytes, words: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def paragraph(lines: list[bytes], index: int) -> tuple[str, ...]:
-    """The line with those that a terminal parted from it, glued without and with a space.
+    """Return the line with those that a terminal parted from it, glued without and with a space.
 
     Empty where the line looks whole.
     """
@@ -135,7 +135,7 @@ def _utf8(chunks: Iterable[bytes | str]) -> Iterator[bytes]:
 
 
 def _encoding(start: bytes) -> str:
-    """``utf-16`` and its kin, or empty for UTF-8 and anything else that holds ASCII."""
+    """Return ``utf-16`` and its kin, or nothing for UTF-8 and all else that holds ASCII."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     sample = start[:4096]
@@ -148,7 +148,7 @@ def _encoding(start: bytes) -> str:
 
 
 def _end_of_lines(data: bytes) -> int:
-    """Where the last whole line ends, or better a line that no terminal parted from the next."""
+    """Find where the last whole line ends, or better one that no terminal parted from the next."""
     following = len(data)
     end = last = data.rfind(b"\n") + 1
     for _ in range(_PARAGRAPH_LINES):

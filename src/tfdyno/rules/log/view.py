@@ -40,13 +40,13 @@ class View:
         return [(text, text.lower()) for text in paragraph(self._lines, self._position)]
 
     def holds(self, needle: str) -> bool:
-        """Whether the needle stands in the line itself."""
+        """Return whether the needle stands in the line itself."""
         if self._raw:  # most lines are decided here
             return needle.encode() in self._raw
         return any(needle in lowered for _, lowered in self.texts)
 
     def touches(self, needle: bytes) -> bool:
-        """Whether the needle, made ``loose``, stands in the line or across one of its ends."""
+        """Return whether the ``loose`` needle stands in the line or across one of its ends."""
         before, own, after = (self._loose(self._position + step) for step in (-1, 0, 1))
         reach = len(needle) - 1
         return needle in before[max(0, len(before) - reach) :] + own + after[:reach]
@@ -76,12 +76,12 @@ class Views(dict[int, View]):
 
 
 def loose(text: bytes) -> bytes:
-    """The text in lower case without what gluing may take away or add."""
+    """Return the text in lower case without what gluing may take away or add."""
     return text.lower().translate(None, _LOOSE)
 
 
 def line_numbers(lines: list[bytes], before: int, has_parts: bool) -> Sequence[int]:
-    """The number in the log of each line of a block.
+    """Return the number in the log of each line of a block.
 
     Args:
         lines: Of the block.

@@ -21,7 +21,7 @@ _LOUD = ("BroadcastGlobalVariablesCallback", "broadcast_variables")
 
 
 def find(module: Module) -> Iterator[Hit]:
-    """Calls that do nothing or fail on the TensorFlow backend of Keras 3."""
+    """Find calls that do nothing or fail on the TensorFlow backend of Keras 3."""
     if not applies(KERAS_3, module.values):
         return
     backend = backends(module.sites) or module.values.get("keras_backend", "")
@@ -37,7 +37,7 @@ def find(module: Module) -> Iterator[Hit]:
 
 
 def backends(sites: tuple[Site, ...]) -> str:
-    """The Keras backends that a file names, with a bar between; empty where it names none."""
+    """Name the Keras backends that a file names, with a bar between; or nothing."""
     named = {
         site.text for site in sites if site.kind == "environment" and site.path == "KERAS_BACKEND"
     }
@@ -59,17 +59,17 @@ def _features(module: Module, verdict: Verdict) -> Iterator[Hit]:
 
 
 def _is_scope(path: str) -> bool:
-    """Whether a call is ``scope()`` of a distribution."""
+    """Return whether a call is ``scope()`` of a distribution."""
     return path.startswith("keras.distribution.") and path.endswith("().scope")
 
 
 def _asks_backend(module: Module) -> bool:
-    """Whether the file asks Keras for its backend, and so has a way for each."""
+    """Return whether the file asks Keras for its backend, and so has a way for each."""
     return any(is_keras(site.path) for site in module.calls("backend.backend", "config.backend"))
 
 
 def _keras_optimizer(site: Site, module: Module) -> bool:
-    """Whether the wrapped optimizer is Keras's, as far as the file tells."""
+    """Return whether the wrapped optimizer is Keras's, as far as the file tells."""
     if site.path.startswith(("horovod.tensorflow.keras.", "horovod.keras.")):
         return True
     given = site.argument("optimizer", 0)
@@ -80,7 +80,7 @@ def _keras_optimizer(site: Site, module: Module) -> bool:
 
 
 def _unwraps(site: Site) -> bool:
-    """Whether the call hands over ``variable.value``, which Horovod can take."""
+    """Return whether the call hands over ``variable.value``, which Horovod can take."""
     return any(getattr(node, "attr", "") == "value" for node in ast.walk(site.node))
 
 

@@ -53,7 +53,7 @@ class Scope:
     """Packages of which the file imports all names, the last one last."""
 
     def find(self, name: str, *, from_inside: bool = False) -> Binding:
-        """The binding of a name, of this scope or one around it; an empty one where unknown."""
+        """Find the binding of a name, of this scope or one around it; empty where unknown."""
         if name in self.names and not (self.is_class and from_inside):
             return self.names[name]
         if self.parent:
@@ -61,7 +61,7 @@ class Scope:
         return Binding(path=starred(name, self.stars))
 
     def owner(self) -> Scope:
-        """The nearest class around, which keeps ``self.x``; this scope where there is none."""
+        """Return the nearest class around, which keeps ``self.x``; this scope without one."""
         scope: Scope | None = self
         while scope and not scope.is_class:
             scope = scope.parent
@@ -69,7 +69,7 @@ class Scope:
 
 
 def starred(name: str, packages: Sequence[str]) -> str:
-    """The path of a name that came by ``from package import *``; empty where none has it."""
+    """Return the path of a name that came by ``from package import *``; empty where none has it."""
     for package in reversed(packages):
         if name in _names_of().get(package.removeprefix("tf."), ()):
             return f"{package}.{name}"
@@ -83,7 +83,7 @@ def _names_of() -> dict[str, frozenset[str]]:
 
 
 def canonical(path: str) -> str:
-    """A dotted path with TensorFlow's and Keras's other names made one."""
+    """Return a dotted path with TensorFlow's and Keras's other names made one."""
     for long, short in _SHORT:
         if path == long or path.startswith((f"{long}.", f"{long}(")):
             return canonical(short + path[len(long) :])
@@ -91,7 +91,7 @@ def canonical(path: str) -> str:
 
 
 def resolve(node: ast.AST, scope: Scope, depth: int = 0) -> Binding:
-    """What an expression stands for; an empty binding where that cannot be told."""
+    """Return what an expression stands for; an empty binding where that cannot be told."""
     if depth > _DEEPEST:
         return Binding()
     match node:
@@ -125,11 +125,11 @@ def _extend(base: Binding, end: str) -> Binding:
 
 
 def constant(node: ast.AST | None, scope: Scope) -> object:
-    """The value of a constant or of a name bound to one; None where it is neither."""
+    """Return the value of a constant or of a name bound to one; None where it is neither."""
     return None if node is None else resolve(node, scope).constant
 
 
 def preload(scope: Scope, known: Mapping[str, Mapping[str, Binding]]) -> Scope:
-    """The scope with the names that an earlier walk over the file ended with."""
+    """Return the scope with the names that an earlier walk over the file ended with."""
     scope.names = dict(known.get(scope.name, {}))
     return scope

@@ -75,7 +75,7 @@ def check_code(
 
 
 def with_keras(values: Mapping[str, str]) -> dict[str, str]:
-    """The values with the Keras that the TensorFlow release brings, where Keras is not known."""
+    """Add the Keras that the TensorFlow release brings, where Keras is not known."""
     known = dict(values)
     tensorflow = known.get("tensorflow", "")
     if tensorflow and not known.get("keras"):
@@ -84,7 +84,7 @@ def with_keras(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def legacy_values(values: Mapping[str, str]) -> dict[str, str] | None:
-    """The values for ``tf.keras`` under TF_USE_LEGACY_KERAS; None: this TensorFlow ignores it."""
+    """Return the values for ``tf.keras`` under TF_USE_LEGACY_KERAS; None: it is ignored."""
     tensorflow = values.get("tensorflow", "")
     if tensorflow and version_key(tensorflow) < _KERAS_3_SINCE:
         return None
@@ -92,7 +92,7 @@ def legacy_values(values: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _backends(text: str) -> set[str]:
-    """Keras backends that any file of the project names, be it a script or a Dockerfile."""
+    """Name Keras backends that any file of the project names, be it a script or a Dockerfile."""
     if "KERAS_BACKEND" not in text:
         return set()
     lines = [line for line in text.splitlines() if "KERAS_BACKEND" in line]
@@ -100,7 +100,7 @@ def _backends(text: str) -> set[str]:
 
 
 def _for_backend(hits: list[Hit], named: set[str]) -> list[Hit]:
-    """The hits without those about a backend that another file of the project rules out."""
+    """Return the hits without those about a backend that another file of the project rules out."""
     if not named or "tensorflow" in named:
         return hits
     return [hit for hit in hits if hit.cause not in BACKEND_CAUSES or hit.verdict == "proven"]
@@ -109,7 +109,7 @@ def _for_backend(hits: list[Hit], named: set[str]) -> list[Hit]:
 def _file(
     label: str, text: str, values: Mapping[str, str], project: Project
 ) -> tuple[list[Hit], list[str]]:
-    """The finds of one file and why it, or a part of it, was not read."""
+    """Return one file's finds and why it, or a part of it, was not read."""
     suffix = PurePath(label).suffix.lower()
     if "\0" in text[:4096]:
         return [], [f"{label} was not read: it is not text."]
@@ -137,7 +137,7 @@ def _hits(label: str, text: str, parsed: Parsed, values: Mapping[str, str]) -> l
 
 
 def _switched(module: Module, values: Mapping[str, str]) -> Module:
-    """The file with what is known of its Keras, where the machine or it itself asks for Keras 2."""
+    """Add what is known of a file's Keras, where the machine or it itself asks for Keras 2."""
     is_asked = values.get("legacy_keras") in order.TRUE or order.asks_in_time(module)
     legacy = legacy_values(values) if is_asked else None
     own = legacy if legacy and not module.imports("keras") else values

@@ -25,7 +25,7 @@ class Hit:
     """One place that speaks for a cause."""
 
     cause: str
-    """Without the group: ``lr_argument``."""
+    """The cause without the group: ``lr_argument``."""
     source: str
     """``train.py:41``."""
     text: str
@@ -47,7 +47,7 @@ def hit_at(
     name: str = "",
     instead: str = "",
 ) -> Hit:
-    """The find of a cause at a place of a Python file."""
+    """Return the find of a cause at a place of a Python file."""
     return Hit(
         cause=cause,
         source=module.source(site.line),
@@ -59,18 +59,18 @@ def hit_at(
 
 
 def applies(when: Mapping[str, str], values: Mapping[str, str]) -> bool:
-    """Whether no condition is known to fail: what is not known counts as the newest release."""
+    """Return whether no condition is known to fail: an unknown one counts as the newest release."""
     known = {name: text for name, text in when.items() if text and values.get(name)}
     return holds(known, values)
 
 
 def certainty(when: Mapping[str, str], values: Mapping[str, str]) -> Verdict:
-    """``proven`` where the versions that matter are known, else ``likely``."""
+    """Return ``proven`` where the versions that matter are known, else ``likely``."""
     return "proven" if all(values.get(name) for name, text in when.items() if text) else "likely"
 
 
 def matches(hits: Iterable[Hit]) -> tuple[Match, ...]:
-    """One match for each cause, in the order in which the causes were first met."""
+    """Return one match for each cause, in the order in which the causes were first met."""
     by_cause: dict[str, list[Hit]] = {}
     for hit in hits:
         group = by_cause.setdefault(hit.cause, [])

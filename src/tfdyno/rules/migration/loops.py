@@ -19,7 +19,7 @@ _WORD = "accum"
 
 
 def find(module: Module) -> Iterator[Hit]:
-    """What costs speed or does not do what its name says."""
+    """Find what costs speed or does not do what its name says."""
     yield from _accumulation(module)
     if not _is_test(module.label):
         yield from _eager(module)
@@ -32,7 +32,7 @@ def _is_test(label: str) -> bool:
 
 
 def _accumulation(module: Module) -> Iterator[Hit]:
-    """Loops over accumulation steps that update the weights in every one of them."""
+    """Find loops over accumulation steps that update the weights in every one of them."""
     inside: dict[int, list[Site]] = defaultdict(list)
     for site in module.calls(*_APPLIES):
         if site.loops:
@@ -49,7 +49,7 @@ def _accumulation(module: Module) -> Iterator[Hit]:
 
 
 def _speaks(node: ast.AST) -> bool:
-    """Whether a name in it says that gradients are accumulated."""
+    """Return whether a name in it says that gradients are accumulated."""
     return any(
         _WORD in str(getattr(part, "id", "") or getattr(part, "attr", "")).lower()
         for part in ast.walk(node)
@@ -61,7 +61,7 @@ def _is_conditional(site: Site, loop: Site) -> bool:
 
 
 def _every_nth(site: Site, loop: ast.For | ast.While) -> bool:
-    """Whether the update stands in ``if step % accumulation == 0``."""
+    """Return whether the update stands in ``if step % accumulation == 0``."""
     lines = {line for line, _ in site.branches}
     return any(
         isinstance(node, ast.If)
@@ -73,7 +73,7 @@ def _every_nth(site: Site, loop: ast.For | ast.While) -> bool:
 
 
 def _accumulates(loop: ast.AST) -> bool:
-    """Whether anything in a loop adds up: ``+=``, ``a + b``, ``assign_add``, ``append``."""
+    """Return whether anything in a loop adds up: ``+=``, ``a + b``, ``assign_add``, ``append``."""
     for node in ast.walk(loop):
         if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.AugAssign) and _adds(node):
             return True
@@ -106,7 +106,7 @@ def _eager(module: Module) -> Iterator[Hit]:
 
 
 def _no_prefetch(module: Module) -> Iterator[Hit]:
-    """A pipeline that maps and batches, in a file that trains and never prefetches."""
+    """Find a pipeline that maps and batches, in a file that trains and never prefetches."""
     pipelines = [
         site for site in module.sites if site.kind == "call" and site.path.startswith("tf.data.")
     ]

@@ -33,7 +33,7 @@ class Entry:
 
 
 def find(module: Module) -> Iterator[Hit]:
-    """Every use of a name or argument that the tables know."""
+    """Find every use of a name or argument that the tables know."""
     patched = {site.path for site in module.sites if site.kind == "set"}
     frameworks = module.imports(*_METHODS_OF)
     for site in module.sites:
@@ -55,7 +55,7 @@ def _name(site: Site, module: Module) -> Iterator[Hit]:
 
 
 def _lookup(path: str) -> Entry | None:
-    """The row of a path, else that of the nearest package around it that ends with ``.*``."""
+    """Return a path's row, else that of the nearest package around it that ends with ``.*``."""
     table = _table()
     if path in table:
         return table[path]

@@ -51,7 +51,7 @@ _KERAS = ("keras", "tf.keras", "keras_hub", "keras_cv", "keras_nlp")
 
 
 def find(module: Module) -> Iterator[Hit]:
-    """Settings that come after what they should come before."""
+    """Find settings that come after what they should come before."""
     for order in runs(module):
         start = _first(order, _is_start)
         tensorflow = _first(order, lambda site: site.imports("tf", *_KERAS))
@@ -72,7 +72,7 @@ def find(module: Module) -> Iterator[Hit]:
 
 
 def asks_in_time(module: Module) -> bool:
-    """Whether the file asks for Keras 2 before anything of TensorFlow or Keras is imported."""
+    """Return whether the file asks for Keras 2 before TensorFlow or Keras is imported."""
     for each in next(runs(module), []):
         if each.imports("tf", *_KERAS):
             return False
@@ -86,7 +86,7 @@ def _asks_legacy(site: Site) -> bool:
 
 
 def _ignored(site: Site, module: Module) -> Iterator[Hit]:
-    """The switch where this TensorFlow, or the way that Keras is imported, ignores it."""
+    """Find the switch where this TensorFlow, or the way that Keras is imported, ignores it."""
     tensorflow = module.values.get("tensorflow", "")
     direct = next((each for each in module.sites if each.imports("keras")), None)
     if tensorflow and not holds({"tensorflow": _LEGACY_SINCE}, module.values):
@@ -101,7 +101,7 @@ def _ignored(site: Site, module: Module) -> Iterator[Hit]:
 
 
 def _reads_tf_keras(module: Module) -> bool:
-    """Whether the file, or a package that it imports, builds on ``tf.keras``."""
+    """Return whether the file, or a package that it imports, builds on ``tf.keras``."""
     named = any(each.path.startswith("tf.keras") for each in module.sites)
     return named or module.imports(*_ON_TF_KERAS)
 
@@ -128,7 +128,7 @@ def _late(
 
 
 def _is_restarted(before: Site, site: Site, module: Module) -> bool:
-    """Whether the cell of a notebook imports anew, as is done after a restart of its kernel."""
+    """Return whether a notebook's cell imports anew, as after a restart of its kernel."""
     if not module.cells:
         return False
     cell = module.cells[site.line - 1][0]

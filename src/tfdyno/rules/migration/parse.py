@@ -39,7 +39,7 @@ class Parsed:
 
 
 def python(label: str, text: str, values: Mapping[str, str], own: Own = no_other) -> Parsed:
-    """A Python file; ``own`` knows what it imports from other files of its project."""
+    """Return a Python file; ``own`` knows what it imports from other files of its project."""
     tree = syntax_tree(text)
     if isinstance(tree, str | SyntaxError):
         return _unread(label, text, tree)
@@ -47,7 +47,7 @@ def python(label: str, text: str, values: Mapping[str, str], own: Own = no_other
 
 
 def notebook(label: str, text: str, values: Mapping[str, str], own: Own = no_other) -> Parsed:
-    """The code cells of a notebook, put one after the other."""
+    """Return the code cells of a notebook, put one after the other."""
     try:
         cells = _cells(json.loads(text))
     except (ValueError, RecursionError) as error:
@@ -76,7 +76,7 @@ def notebook(label: str, text: str, values: Mapping[str, str], own: Own = no_oth
 
 
 def syntax_tree(text: str) -> ast.Module | SyntaxError | str:
-    """The syntax tree, or why there is none."""
+    """Return the syntax tree, or why there is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -119,7 +119,7 @@ def _unread(label: str, text: str, error: SyntaxError | str) -> Parsed:
 
 
 def _cells(book: object) -> list[tuple[int, str]]:
-    """Code cells with their number in the notebook, from 1.
+    """Return code cells with their number in the notebook, from 1.
 
     Raises:
         ValueError: It has no cells.
@@ -143,7 +143,7 @@ def _cells(book: object) -> list[tuple[int, str]]:
 
 
 def _without_magic(source: str) -> tuple[str, list[tuple[int, str]]]:
-    """A cell as plain Python of as many lines, and its lines for a shell."""
+    """Return a cell as plain Python of as many lines, and its lines for a shell."""
     lines = source.splitlines()
     first = next((line.strip() for line in lines if line.strip()), "")
     if first.startswith("%%") and not first.startswith(("%%time", "%%capture", "%%prun")):

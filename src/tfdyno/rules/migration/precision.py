@@ -20,7 +20,7 @@ _SOFTMAX = ("keras.activations.softmax", "keras.ops.softmax", "tf.nn.softmax")
 
 
 def find(module: Module) -> Iterator[Hit]:
-    """What is unsafe with half precision in this file."""
+    """Find what is unsafe with half precision in this file."""
     for site in module.calls("set_floatx"):
         if is_keras(site.path) and site.value("floatx", 0) == "float16":
             yield hit_at(site, module, "floatx_float16")
@@ -63,7 +63,7 @@ def _is_float16_softmax(site: Site) -> bool:
 
 
 def _unscaled(module: Module) -> Iterator[Hit]:
-    """An own loop that applies gradients of a loss that nobody scaled."""
+    """Find an own loop that applies gradients of a loss that nobody scaled."""
     has_tape = any(True for _ in module.calls("GradientTape"))
     if not has_tape or any(ends(site.path, *_SCALES) for site in module.sites):
         return

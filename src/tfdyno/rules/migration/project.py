@@ -22,21 +22,21 @@ class Project:
     """The names that files end with; a file is read when another one imports from it."""
 
     def __init__(self, paths: Iterable[str], read: Callable[[str], str]) -> None:
-        """Nothing is read yet."""
+        """Read nothing yet."""
         self._paths = frozenset(path for path in paths if path.endswith(".py"))
         self._read = read
         self._names: dict[str, Scope | None] = {}
 
     def imports_own(self, path: str, text: str) -> bool:
-        """Whether a file imports names from another file of the project."""
+        """Return whether a file imports names from another file of the project."""
         return any(self._found(path, len(dots), name) for dots, name in _FROM.findall(text))
 
     def of(self, path: str) -> Own:
-        """What the imports of a file mean, where they are of the project."""
+        """Return what the imports of a file mean, where they are of the project."""
         return lambda level, module: self._scope(self._found(path, level, module))
 
     def _found(self, path: str, level: int, module: str) -> str:
-        """The file that an import in ``path`` is of; empty: none of the project."""
+        """Return the file that an import in ``path`` is of; empty: none of the project."""
         folder = posixpath.dirname(path)
         for _ in range(level - 1):
             folder = posixpath.dirname(folder)
@@ -68,7 +68,7 @@ class Project:
 
 
 def _outside(scope: Scope, path: str) -> Scope:
-    """The names as another file sees them: functions of this one are not its own."""
+    """Return the names as another file sees them: functions of this one are not its own."""
 
     def named(local: str) -> str:
         inside = local.startswith(LOCAL) and ":" not in local

@@ -25,7 +25,7 @@ _DEEPEST = 12
 
 
 def is_requirements(label: str) -> bool:
-    """Whether a file of this name is read for what it installs."""
+    """Return whether a file of this name is read for what it installs."""
     path = PurePath(label.replace("\\", "/"))
     name = path.name.lower()
     return (
@@ -37,7 +37,7 @@ def is_requirements(label: str) -> bool:
 
 
 def find(label: str, text: str) -> tuple[list[Hit], list[str]]:
-    """The finds of one such file, and what of it could not be read."""
+    """Return the finds of one such file, and what of it could not be read."""
     path = PurePath(label.replace("\\", "/"))
     name = path.name.lower()
     try:
@@ -53,14 +53,14 @@ def find(label: str, text: str) -> tuple[list[Hit], list[str]]:
 
 
 def in_python(label: str, text: str, tree: ast.Module) -> Iterator[Hit]:
-    """Strings of a ``setup.py`` that are requirements."""
+    """Return strings of a ``setup.py`` that are requirements."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from _hit(node.value, f"{label}:{node.lineno}", _at(text, node.lineno))
 
 
 def shell(label: str, text: str, *, source: str = "") -> Iterator[Hit]:
-    """Installing commands of a shell script, a Dockerfile or a notebook cell."""
+    """Return installing commands of a shell script, a Dockerfile or a notebook cell."""
     for number, line in _logical_lines(text):
         words = _words(line)
         for index, word in enumerate(words[:-1]):
@@ -87,7 +87,7 @@ def _list(label: str, text: str) -> Iterator[Hit]:
 
 
 def _environment(label: str, text: str) -> Iterator[Hit]:
-    """Entries of a conda file: those under ``pip:`` come from PyPI, the others do not."""
+    """Read a conda file's entries: those under ``pip:`` come from PyPI, the others do not."""
     indent = -1
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.strip()
@@ -101,7 +101,7 @@ def _environment(label: str, text: str) -> Iterator[Hit]:
 
 
 def _in_strings(label: str, text: str, found: Iterable[str]) -> Iterator[Hit]:
-    """Requirements of a parsed file, each with the line on which it stands."""
+    """Return a parsed file's requirements, each with the line on which it stands."""
     lines = text.splitlines()
     used: set[int] = set()
     for requirement in found:
@@ -116,7 +116,7 @@ def _in_strings(label: str, text: str, found: Iterable[str]) -> Iterator[Hit]:
 
 
 def _toml(value: object, depth: int = 0) -> Iterator[str]:
-    """Strings of a TOML file, and keys with their version as poetry writes them."""
+    """Return strings of a TOML file, and keys with their version as poetry writes them."""
     if depth > _DEEPEST:
         return
     if isinstance(value, str):
@@ -134,7 +134,7 @@ def _toml(value: object, depth: int = 0) -> Iterator[str]:
 
 
 def _poetry(version: str) -> str:
-    """A version as poetry writes it, as pip would: ``^2.4`` is ``<3``."""
+    """Return a version as poetry writes it, as pip would: ``^2.4`` is ``<3``."""
     bare = version.strip()
     if bare.startswith("^"):
         return f"<{(version_key(bare) or (2,))[0] + 1}"
@@ -153,7 +153,7 @@ def _setup_cfg(text: str) -> Iterator[str]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their continuations joined, each with the number of its first."""
+    """Join continued lines, each with the number of its first."""
     start, held = 0, ""
     for number, line in enumerate(text.splitlines(), 1):
         start = start or number
@@ -167,7 +167,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _words(line: str) -> list[str]:
-    """Words of a command; a line that no shell can read is split at its blanks."""
+    """Return words of a command; a line that no shell can read is split at its blanks."""
     if line.lstrip().startswith("#"):
         return []
     try:
@@ -184,7 +184,7 @@ def _until_end(words: list[str]) -> Iterator[str]:
 
 
 def _name(requirement: str) -> str:
-    """The normalised name that a requirement begins with; empty where it begins with none."""
+    """Return the normalised name that a requirement begins with, or nothing."""
     end = 0
     while end < len(requirement) and (requirement[end].isalnum() or requirement[end] in "-_."):
         end += 1
@@ -202,7 +202,7 @@ def _hit(requirement: str, source: str, text: str) -> Iterator[Hit]:
 
 
 def _is_below(sign: str, version: str) -> bool:
-    """Whether a bound keeps out 2.12, the empty package."""
+    """Return whether a bound keeps out 2.12, the empty package."""
     release = version_key(version)[:2]
     return (bool(release) and sign in ("==", "~=", "<") and release < _LAST) or (
         sign == "<" and release == _LAST

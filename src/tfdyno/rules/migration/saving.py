@@ -18,7 +18,7 @@ _Kind = Literal["model", "weights"]
 
 
 def find(module: Module) -> Iterator[Hit]:
-    """Every place where a model or its weights are saved under a name that does not fit."""
+    """Find every place where a model or its weights are saved under a name that does not fit."""
     if not applies(KERAS_3, module.values) or not module.imports("keras", "tf", "keras_hub"):
         return
     for site in module.sites:
@@ -30,7 +30,7 @@ def find(module: Module) -> Iterator[Hit]:
 
 
 def _saved(site: Site) -> tuple[_Kind, ast.expr | None]:
-    """What a call saves, and the argument that names the file; None where it saves nothing."""
+    """Return what a call saves, and the argument that names the file; None: it saves nothing."""
     if ends(site.path, "save_weights") and (site.path == f"{UNKNOWN}.save_weights" or _own(site)):
         return "weights", site.argument("filepath", 0)
     if ends(site.path, "save") and _own(site):
@@ -48,7 +48,7 @@ def _own(site: Site) -> bool:
 
 
 def _is_old_format(site: Site) -> bool:
-    """Whether the call names a format, of which another rule speaks."""
+    """Return whether the call names a format, of which another rule speaks."""
     return site.argument("save_format") is not None
 
 
@@ -72,7 +72,7 @@ def _is_sharded(end: str) -> bool:
 
 
 def tail(node: ast.expr, scope: Scope, depth: int = 0) -> str:
-    """The constant end of an expression that makes a file name; empty where it has none."""
+    """Return the constant end of an expression that makes a file name; empty where it has none."""
     if depth > 20:
         return ""
     match node:

@@ -17,7 +17,7 @@ _LONGEST = 20_000
 
 
 def runs(module: Module) -> Iterator[list[Site]]:
-    """Orders in which the file runs: once from its top, and once for each function never called."""
+    """Order the file's runs: once from its top, and once for each function never called."""
     inside: dict[str, list[Site]] = defaultdict(list)
     for site in module.sites:
         inside[site.function].append(site)
@@ -29,7 +29,7 @@ def runs(module: Module) -> Iterator[list[Site]]:
 
 
 def _expand(function: str, inside: dict[str, list[Site]]) -> list[Site]:
-    """The sites of a function, with those of the functions it calls after each call."""
+    """Return the sites of a function, with those of the functions it calls after each call."""
     order: list[Site] = []
     _append(function, inside, order, ())
     return order

@@ -39,13 +39,13 @@ class Site:
         return self.scope.name
 
     def imports(self, *roots: str) -> bool:
-        """Whether it imports one of the packages, or something from it."""
+        """Return whether it imports one of the packages, or something from it."""
         return self.kind == "import" and any(
             self.path == root or self.path.startswith(f"{root}.") for root in roots
         )
 
     def argument(self, name: str, position: int = -1) -> ast.expr | None:
-        """The argument of a call, by keyword or else by position."""
+        """Return the argument of a call, by keyword or else by position."""
         if not isinstance(self.node, ast.Call):
             return None
         named = {word.arg: word.value for word in self.node.keywords}
@@ -55,7 +55,7 @@ class Site:
         return given[position] if 0 <= position < len(given) else None
 
     def value(self, name: str, position: int = -1) -> object:
-        """The constant that an argument is or stands for; None where it is none."""
+        """Return the constant that an argument is or stands for; None where it is none."""
         return constant(self.argument(name, position), self.scope)
 
 
@@ -72,45 +72,45 @@ class Module:
     legacy: Mapping[str, str] | None = None
     """What is known for ``tf.keras`` where TF_USE_LEGACY_KERAS makes it Keras 2; None: nowhere."""
     cells: tuple[tuple[int, int], ...] = ()
-    """For each line of a notebook: its cell and its line there, both from 1."""
+    """The cell of each line of a notebook and its line there, both from 1."""
 
     def values_at(self, path: str) -> Mapping[str, str]:
-        """What is known of the Keras that a path lies in."""
+        """Return what is known of the Keras that a path lies in."""
         return self.legacy if self.legacy and path.startswith("tf.") else self.values
 
     def calls(self, *endings: str) -> Iterator[Site]:
-        """Calls whose path is, or ends with a dot and, one of the endings."""
+        """Find calls whose path is, or ends with a dot and, one of the endings."""
         for site in self.sites:
             if site.kind == "call" and ends(site.path, *endings):
                 yield site
 
     def imports(self, *roots: str) -> bool:
-        """Whether the file imports one of the packages, or something from it."""
+        """Return whether the file imports one of the packages, or something from it."""
         return any(site.imports(*roots) for site in self.sites)
 
     def source(self, line: int) -> str:
-        """``train.py:41``, or the cell and line of a notebook."""
+        """Write ``train.py:41``, or the cell and line of a notebook."""
         if self.cells and 0 < line <= len(self.cells):
             cell, inner = self.cells[line - 1]
             return f"{self.label}, cell {cell}, line {inner}"
         return f"{self.label}:{line}"
 
     def text(self, line: int) -> str:
-        """The line of code, without its indentation."""
+        """Return the line of code, without its indentation."""
         return self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
 
 
 def ends(path: str, *endings: str) -> bool:
-    """Whether a dotted path is one of the endings or ends with it after a dot."""
+    """Return whether a dotted path is one of the endings or ends with it after a dot."""
     return any(path == ending or path.endswith(f".{ending}") for ending in endings)
 
 
 def is_keras(path: str) -> bool:
-    """Whether the path lies in Keras, by itself or through TensorFlow."""
+    """Return whether the path lies in Keras, by itself or through TensorFlow."""
     return path.startswith(("keras.", "tf.keras."))
 
 
 def is_exclusive(first: Site, second: Site) -> bool:
-    """Whether two places lie in different arms of one ``if``, so that one run meets only one."""
+    """Return whether two places lie in different arms of one ``if``, so that a run meets one."""
     arms = dict(first.branches)
     return any(arms.get(line, arm) != arm for line, arm in second.branches)

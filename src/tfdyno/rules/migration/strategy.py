@@ -42,7 +42,7 @@ class _Scopes:
 
 
 def find(module: Module) -> Iterator[Hit]:
-    """Options and calls that fail under the strategy that surrounds them."""
+    """Find options and calls that fail under the strategy that surrounds them."""
     scopes = _scopes(module)
     if not scopes.made:
         return
@@ -55,12 +55,12 @@ def find(module: Module) -> Iterator[Hit]:
 
 
 def is_model(path: str) -> bool:
-    """Whether a path is a Keras model that was made in this file."""
+    """Return whether a path is a Keras model that was made in this file."""
     return is_keras(path) and (path.endswith(_MODELS) or ".applications." in path)
 
 
 def receiver(site: Site) -> Binding:
-    """What the method of a call is called on."""
+    """Return what the method of a call is called on."""
     function = getattr(site.node, "func", None)
     return resolve(function.value, site.scope) if isinstance(function, ast.Attribute) else Binding()
 
@@ -84,7 +84,7 @@ def _scopes(module: Module) -> _Scopes:
 
 
 def _around(site: Site, scopes: _Scopes) -> set[str]:
-    """Names of the strategies in whose scope a call stands, or its receiver was made."""
+    """Return names of the strategies in whose scope a call stands, or its receiver was made."""
     withs = {*site.withs, *receiver(site).withs, *scopes.around.get(site.function, ())}
     return {path.removesuffix(_SCOPE).rpartition(".")[2] for path in withs if path.endswith(_SCOPE)}
 
@@ -130,7 +130,7 @@ def _fits(module: Module, scopes: _Scopes) -> Iterator[Hit]:
 
 
 def _models_outside(module: Module, scopes: _Scopes) -> Iterator[Hit]:
-    """Models that ``fit`` trains and that do not know of the strategy, whether it does or not."""
+    """Find models that ``fit`` trains and that do not know of the strategy."""
     for order in runs(module):
         made = next((site for site in order if _makes(site)), None)
         if made is None or _may_be_skipped(made, module):
@@ -154,13 +154,13 @@ def _makes(site: Site) -> bool:
 
 
 def _is_one_device(site: Site) -> bool:
-    """Whether the strategy is given a list of a single device, as tests do."""
+    """Return whether the strategy is given a list of a single device, as tests do."""
     given = site.argument("devices", 0)
     return isinstance(given, ast.List | ast.Tuple) and len(given.elts) == 1
 
 
 def _may_be_skipped(made: Site, module: Module) -> bool:
-    """Whether the strategy is made only on some paths through the file."""
+    """Return whether the strategy is made only on some paths through the file."""
     return any(not module.text(line).startswith("if __name__") for line, _ in made.branches)
 
 
@@ -171,6 +171,6 @@ def _shards(module: Module) -> Iterator[Hit]:
 
 
 def _hit(cause: str, site: Site, module: Module, name: str, *, measured: bool = True) -> Hit:
-    """A find; ``measured`` where it was seen to fail with Keras 3."""
+    """Return a find; ``measured`` where it was seen to fail with Keras 3."""
     verdict = certainty(KERAS_3, module.values) if measured else "likely"
     return hit_at(site, module, cause, verdict, name=name)

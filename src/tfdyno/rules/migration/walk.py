@@ -29,7 +29,7 @@ def no_other(_level: int, _module: str) -> None:
 
 
 def walked(tree: ast.Module, own: Own = no_other) -> tuple[tuple[Site, ...], Scope]:
-    """The sites of a file in the order in which they stand, and the names that it ends with.
+    """Return the sites of a file in the order in which they stand, and the names that it ends with.
 
     The file is walked twice: the second time names that are bound further down are known.
 
@@ -49,7 +49,7 @@ def walked(tree: ast.Module, own: Own = no_other) -> tuple[tuple[Site, ...], Sco
 
 
 def sites(tree: ast.Module) -> tuple[Site, ...]:
-    """The sites of a file that stands alone; raises as ``walked``."""
+    """Return the sites of a file that stands alone; raises as ``walked``."""
     return walked(tree)[0]
 
 
@@ -221,7 +221,7 @@ class _Walker:
     _TryStar = _Try
 
     def _Delete(self, node: ast.Delete) -> None:  # noqa: N802
-        """What is deleted is not used."""
+        """Skip a deletion, which is no use of what is deleted."""
 
     # --- expressions
 
@@ -250,14 +250,14 @@ class _Walker:
         self.scope.names = kept
 
     def visit_inside(self, node: ast.AST) -> None:
-        """What lies below a dotted name, such as the call in ``Session().run``."""
+        """Visit what lies below a dotted name, such as the call in ``Session().run``."""
         while isinstance(node, ast.Attribute):
             node = node.value
         if not isinstance(node, ast.Name):
             self.visit(node)
 
     def named(self, node: ast.AST) -> str:
-        """The path of a name or call; ``?.name`` where the receiver is not known."""
+        """Return the path of a name or call; ``?.name`` where the receiver is not known."""
         path = resolve(node, self.scope).path
         if path:
             return path
@@ -279,7 +279,7 @@ class _Walker:
             )  # fmt: skip
 
     def target(self, target: ast.expr, value: ast.expr) -> None:
-        """What an assignment binds or sets."""
+        """Bind or set what an assignment does."""
         match target:
             case ast.Name(id=name):
                 self.store(self.scope, name, value)
@@ -353,7 +353,7 @@ class _Walker:
 
 
 def asks_version(test: ast.expr) -> bool:
-    """Whether a condition asks for a version or for what a module has."""
+    """Return whether a condition asks for a version or for what a module has."""
     words = [
         word.lower()
         for node in ast.walk(test)
@@ -364,6 +364,6 @@ def asks_version(test: ast.expr) -> bool:
 
 
 def catches_missing(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler is there for what this version may lack."""
+    """Return whether a handler is there for what this version may lack."""
     names = ast.walk(handler.type) if handler.type else ()
     return any(getattr(node, "id", "") in _MISSING for node in names)

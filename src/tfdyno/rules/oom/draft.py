@@ -31,7 +31,7 @@ _XLA_SHAPE = re.compile(r"\b([a-z]+\d*)\[([\d,]*)\]")
 
 
 def printed_bytes(text: str) -> tuple[int, bool]:
-    """Bytes of a print such as ``2.17GiB``, ``512.00M`` or ``1843986432``, and whether exact.
+    """Read a print such as ``2.17GiB``, ``512.00M`` or ``1843986432``, and whether it is exact.
 
     Both TensorFlow and XLA print binary units.
     """
@@ -49,19 +49,19 @@ def printed_bytes(text: str) -> tuple[int, bool]:
 
 
 def whole(text: str) -> int:
-    """The number of some digits; 0 where nothing in a machine is so large."""
+    """Return the number of some digits; 0 where nothing in a machine is so large."""
     return int(text) if len(text) <= len(str(int(MOST_AMOUNT))) else 0
 
 
 def tensor_bytes(shape: tuple[int, ...], dtype: str) -> int:
-    """Bytes of a tensor; 0 where the type is not known, or where no memory is so large."""
+    """Return bytes of a tensor; 0 where the type is not known, or where no memory is so large."""
     bits = _ITEM_BITS.get(dtype.lower().removeprefix("dt_"), 0)
     amount = math.prod(shape) * bits // 8
     return amount if amount <= MOST_AMOUNT else 0
 
 
 def kind_of(allocator: str, device: str = "") -> MemoryKind:
-    """Whose memory an allocator gives, by its name."""
+    """Tell whose memory an allocator gives, by its name."""
     name = allocator.lower()
     if re.search(r"host|cpu", name):
         return "host"
@@ -140,7 +140,7 @@ class Draft:
         self.buffer(LiveBuffer(size_bytes=size_bytes, name=name, shape=shape[0] if shape else ""))
 
     def report(self) -> OomReport:
-        """The report as far as it was read; sums of exact lines replace rounded totals."""
+        """Return the report as far as it was read; sums of exact lines replace rounded totals."""
         self.close_buffer()
         numbers = dict(self.numbers)
         chunks = self.told_chunks or self.seen_chunks

@@ -18,7 +18,7 @@ class OomReader:
     """Takes the lines of a log in order; keeps the first report that shows what held the memory."""
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
+        """Read nothing yet."""
         self._draft: Draft | None = None
         self._kept: OomReport | None = None
         self._last: OomReport | None = None
@@ -44,7 +44,7 @@ class OomReader:
                 handle(self, line)
 
     def report(self) -> OomReport | None:
-        """The report, or None where memory never ran out."""
+        """Return the report, or None where memory never ran out."""
         self._finish()
         if self._kept is None:
             return None

@@ -61,7 +61,7 @@ _PARTS: dict[Language, tuple[tuple[str, str], ...]] = {
 def what_held(
     report: OomReport, *, card_bytes: int = 0, language: Language = "en"
 ) -> tuple[str, ...]:
-    """Sentences on what held the memory, the most telling first.
+    """Return sentences on what held the memory, the most telling first.
 
     Args:
         report: What the log says.

@@ -26,10 +26,12 @@ PTX = "drv.ptx_too_new"
 _NEWEST_KNOWN = "9.0"
 """The newest capability for which a wheel up to 2.22 has machine code."""
 _OLDEST_CARD = "7.0"
-"""Below this a card without code is too old for the wheel, from 8.0 on it is too new."""
+"""The oldest: below this a card without code is too old for the wheel, from 8.0 on it is too new.
+"""
 _SM_90 = version_key("9.0")
 _PTX_FOR_HOPPER_ONLY = ("2.16", "2.21")
-"""From the first, below the second: elementwise kernels as PTX of sm_90a, for Hopper alone."""
+"""The releases, from the first, below the second, with elementwise kernels as PTX of sm_90a, for
+Hopper alone."""
 
 
 def refine_code(
@@ -67,7 +69,7 @@ def _capability(match: Match) -> str:
 
 
 def _too_new(match: Match, capability: str, known: Mapping[str, str]) -> Match:
-    """Where the compiler refused the target: is it XLA's own CUDA that is too old, or ptxas?"""
+    """Tell, where the compiler refused the target, if XLA's own CUDA is too old, or ptxas."""
     told = {"capability": capability} if capability else {}
     build = known.get("build_cuda", "")
     if capability and version_key(capability) <= _SM_90:
@@ -82,14 +84,14 @@ def _too_new(match: Match, capability: str, known: Mapping[str, str]) -> Match:
 
 
 def _xla_stops(capability: str, known: Mapping[str, str]) -> bool:
-    """Whether XLA of the wheel compiles nothing for such a card."""
+    """Return whether XLA of the wheel compiles nothing for such a card."""
     place = Place(framework="tensorflow", version=known.get("tensorflow_minor", ""),
                   compute_capability=capability)  # fmt: skip
     return any(fault.stops for fault in faults_at(place))
 
 
 def _without_xla(matches: list[Match]) -> tuple[Match, ...]:
-    """Where the card refused code of the wheel itself, it is not XLA alone that is too old."""
+    """Tell, where the card refused the wheel's own code, that it is not XLA alone."""
     own = [one for one in matches if one.cause == TOO_NEW and one.basis == "log"]
     is_refused = any(one.verdict != "possible" for one in own)
     if not is_refused or any(map(_leaves_graph, own)):
@@ -98,12 +100,12 @@ def _without_xla(matches: list[Match]) -> tuple[Match, ...]:
 
 
 def _leaves_graph(match: Match) -> bool:
-    """Whether it is XLA alone that the card is too new for."""
+    """Return whether it is XLA alone that the card is too new for."""
     return "xla_tensorflow" in match.values
 
 
 def _compiled(match: Match, capability: str, causes: set[str], known: Mapping[str, str]) -> Match:
-    """TensorFlow says that it compiles from PTX; some cards refuse that PTX."""
+    """Note that TensorFlow says it compiles from PTX; some cards refuse that PTX."""
     if not capability or version_key(capability) <= _SM_90:
         return match
     told = {"capability": capability}
@@ -133,13 +135,13 @@ def _no_code(match: Match, capability: str, log: LogFacts, known: Mapping[str, s
 
 
 def is_too_old(capability: str, known: Mapping[str, str]) -> bool:
-    """Whether the wheel has no code for a card of this capability since the card is too old."""
+    """Return whether the wheel has no code for this capability since the card is too old."""
     is_without = known.get("wheel_verdict") == "cannot" and bool(capability)
     return is_without and version_key(capability) < version_key(_OLDEST_CARD)
 
 
 def _refused(match: Match, capability: str) -> Match:
-    """An invalid handle alone: the card refused the code, most often because it is new."""
+    """Return an invalid handle alone: the card refused the code, most often because it is new."""
     is_new = bool(capability) and version_key(capability) > _SM_90
     told = {"capability": capability} if capability else {}
     return match.recast(TOO_NEW, "likely" if is_new else "possible", **told)
@@ -170,7 +172,7 @@ def _silent(log: LogFacts, known: Mapping[str, str]) -> list[Match]:
 
 
 def _cuda(log: LogFacts, known: Mapping[str, str]) -> tuple[Version, ...]:
-    """The newest CUDA that the opened libraries can be of; else what is needed and what is told."""
+    """Return the newest CUDA that the opened libraries can be of; else what is needed and told."""
     for line in log.watched.get("opened", ()):
         toolkits = toolkits_with(line.values.get("soname", ""))
         if toolkits:

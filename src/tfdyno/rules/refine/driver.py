@@ -43,7 +43,7 @@ def refine_driver(
 def _needed(
     matches: tuple[Match, ...], log: LogFacts, known: Mapping[str, str], knowledge: Knowledge
 ) -> dict[str, str]:
-    """The CUDA in use, as the opened libraries or a container's demand show it, and its driver."""
+    """Return the CUDA in use, by opened libraries or a container's demand, and its driver."""
     opened = (toolkits_with(line.values["soname"]) for line in log.watched.get("opened", ()))
     majors = [str(toolkits.first[0]) for toolkits in opened if toolkits]
     asked = [m.values["required_cuda"] for m in matches if m.values.get("required_cuda")]
@@ -71,7 +71,7 @@ def _doubted(match: Match, needed: Mapping[str, str]) -> Match:
 
 
 def _told(match: Match, needed: Mapping[str, str], known: Mapping[str, str]) -> Match:
-    """With the driver that is needed; without one where the driver of the log has it already."""
+    """Add the driver that is needed; none where the driver of the log has it already."""
     if match.cause != TOO_OLD or match.values.get("min_driver"):
         return match
     driver = match.values.get("driver") or known.get("driver", "")

@@ -50,7 +50,7 @@ def refine_gpu(
 
 
 def _placed(match: Match, facts: MachineFacts, known: Mapping[str, str]) -> Match:
-    """A driver that cannot be seen: what that means where the log was written."""
+    """Return a driver that cannot be seen: what that means where the log was written."""
     if match.cause not in {NOT_INSTALLED, LIBCUDA, NO_FLAG, INIT}:
         return match
     is_host = any("nvidia-container-cli" in one.text for one in match.evidence)
@@ -68,7 +68,7 @@ def _placed(match: Match, facts: MachineFacts, known: Mapping[str, str]) -> Matc
 
 
 def _drivers(log: LogFacts) -> tuple[Line, Line] | None:
-    """The lines in which TensorFlow prints the library's and the kernel's driver version."""
+    """Return the lines in which TensorFlow prints the library's and the kernel's driver version."""
     kernel, library = log.watched.get("kernel_driver"), log.watched.get("library_driver")
     if not kernel or not library:
         return None
@@ -82,7 +82,7 @@ def _is_torn(pair: tuple[Line, Line]) -> bool:
 
 
 def _two_versions(matches: list[Match], log: LogFacts) -> list[Match]:
-    """The kernel's driver and the library's differ."""
+    """Return the kernel's driver and the library's differ."""
     pair = _drivers(log)
     if pair is None or not _is_torn(pair) or any(one.cause == MISMATCH for one in matches):
         return []
@@ -103,7 +103,7 @@ def _two_versions(matches: list[Match], log: LogFacts) -> list[Match]:
 
 
 def _no_card(matches: list[Match], facts: MachineFacts) -> list[Match]:
-    """The machine was looked at and has no NVIDIA card: its missing libraries are no fault."""
+    """Drop missing libraries as a fault: the machine was looked at and has no NVIDIA card."""
     looked = facts.pci_gpus == () and not facts.gpus and not facts.is_wsl
     told = facts.gpus == () and facts.pci_gpus is None
     groups = ("sym.", "drv.", "lib.cuda_missing", "lib.cudnn_missing")
@@ -120,7 +120,7 @@ def _without_reason(
     known: Mapping[str, str],
     drivers: tuple[Line, Line] | None,
 ) -> Match:
-    """CUDA finds no device and nothing in the log says why: what the machine makes likely."""
+    """Name what the machine makes likely where CUDA finds no device and no line says why."""
     if match.cause != NO_DEVICE or any(
         other.cause.startswith(_EXPLAIN_NO_DEVICE) for other in matches
     ):
@@ -146,7 +146,7 @@ def _without_reason(
 
 
 def _left_over(match: Match, matches: list[Match]) -> Match:
-    """Libraries were skipped and none is named: most often those of CUDA are missing."""
+    """Tell, where libraries were skipped and none is named, that most often CUDA's are missing."""
     if match.cause == DLOPEN and not any(one.cause.startswith("lib.") for one in matches):
         return match.recast("lib.cuda_missing", "likely")
     return match

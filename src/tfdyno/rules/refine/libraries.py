@@ -25,7 +25,7 @@ CUDNN_MISSING = "lib.cudnn_missing"
 MISMATCH = "lib.cudnn_version_mismatch"
 DLOPEN = "sym.dlopen_failed"
 _BRINGS_CUDA = "2.14"
-"""From this TensorFlow on pip installs the CUDA libraries."""
+"""The TensorFlow from which on pip installs the CUDA libraries."""
 _OWN_CUDNN_MAJOR = 9
 """Major version of the cuDNN that the CUDA 12 wheels of today bring."""
 
@@ -94,7 +94,7 @@ def _out_of_reach(
 
 
 def _unnamed(match: Match, known: Mapping[str, str]) -> Match:
-    """The log does not say which library failed: what is installed against what is needed."""
+    """Compare what is installed with what is needed where the log names no library that failed."""
     told, needed = known.get("cuda", ""), known.get("needed_cuda", "")
     if told and is_other_cuda(told, needed):
         return match.recast(WRONG, "likely")
@@ -104,7 +104,7 @@ def _unnamed(match: Match, known: Mapping[str, str]) -> Match:
 
 
 def _cudnn(match: Match) -> Match:
-    """Versions as people write them, and the package that brings the one that is wanted."""
+    """Return versions as people write them, and the package that brings the one that is wanted."""
     read = {name: _plain_cudnn(match.values.get(name, "")) for name in ("found", "wanted")}
     found = {name: version for name, version in read.items() if version}
     wanted = parse(found.get("wanted", ""))
@@ -115,7 +115,7 @@ def _cudnn(match: Match) -> Match:
 
 
 def _plain_cudnn(version: str) -> str:
-    """``7.2.1`` of ``7201`` and ``9.3.0`` of ``90300``, the ways in which cuDNN counts."""
+    """Read ``7201`` as ``7.2.1`` and ``90300`` as ``9.3.0``, the ways in which cuDNN counts."""
     if not version.isdigit() or not 4 <= len(version) <= 6:
         return version
     number = int(version)
@@ -124,7 +124,7 @@ def _plain_cudnn(version: str) -> str:
 
 
 def _failed(matches: Iterable[Match], log: LogFacts) -> tuple[str, ...]:
-    """Names of CUDA libraries that did not load, each once."""
+    """Return names of CUDA libraries that did not load, each once."""
     lines = [line.values.get("soname", "") for line in log.watched.get("failed", ())]
     named = [
         one.values.get(key, "")
@@ -143,7 +143,7 @@ def _failed(matches: Iterable[Match], log: LogFacts) -> tuple[str, ...]:
 
 
 def _opened(log: LogFacts) -> Toolkits | None:
-    """The CUDA versions that all opened libraries allow."""
+    """Return the CUDA versions that all opened libraries allow."""
     both: Toolkits | None = None
     for line in log.watched.get("opened", ()):
         toolkits = toolkits_with(line.values.get("soname", ""))
@@ -153,7 +153,7 @@ def _opened(log: LogFacts) -> Toolkits | None:
 
 
 def _files_seen(log: LogFacts, facts: MachineFacts) -> dict[str, str]:
-    """Library files that the log lists or that a probe found, with their folders."""
+    """List library files that the log lists or that a probe found, with their folders."""
     seen: dict[str, str] = {}
     for hits in log.hits:
         for line in hits.lines if hits.cause == OUT_OF_REACH else ():
@@ -168,7 +168,7 @@ def _files_seen(log: LogFacts, facts: MachineFacts) -> dict[str, str]:
 
 
 def _is_other(toolkits: Toolkits, opened: Toolkits | None) -> bool:
-    """Libraries of one toolkit were opened, and this one belongs to another.
+    """Return whether libraries of one toolkit were opened, and this one is of another.
 
     A single version in common counts as none where the opened ones allow more: TensorFlow 2.4 asks
     for libcusolver.so.10, which of CUDA 11 only 11.0 holds.
@@ -180,13 +180,13 @@ def _is_other(toolkits: Toolkits, opened: Toolkits | None) -> bool:
 
 
 def is_older(known: Mapping[str, str]) -> bool:
-    """Whether the TensorFlow is of the time when CUDA had to be installed by hand."""
+    """Return whether the TensorFlow is of the time when CUDA had to be installed by hand."""
     tensorflow = known.get("tensorflow_minor", "")
     return bool(tensorflow) and version_key(tensorflow) < version_key(_BRINGS_CUDA)
 
 
 def is_other_cuda(told: str, needed: str) -> bool:
-    """Whether files of one CUDA have other names than those of the other."""
+    """Return whether files of one CUDA have other names than those of the other."""
     have, want = parse(told), parse(needed)
     if not have or not want:
         return False

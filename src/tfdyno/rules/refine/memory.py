@@ -66,7 +66,7 @@ def refine_with_report(
 
 
 def _fragments(found: Match, report: OomReport) -> Match:
-    """That enough was free in all, beside the memory that ran out."""
+    """Tell that enough was free in all, beside the memory that ran out."""
     free, wanted = format_bytes(report.room_bytes), format_bytes(report.requested_bytes)
     values = {"free": free, "memory": report.kind or "gpu"}
     text = f"{wanted} were asked for and {free} were free"
@@ -84,7 +84,7 @@ def _fragments(found: Match, report: OomReport) -> Match:
 
 
 def _without_wrong_library(matches: tuple[Match, ...]) -> tuple[Match, ...]:
-    """A version line stands above the failure of cuDNN and wins."""
+    """Let a version line above the failure of cuDNN win."""
     names = {one.cause for one in matches if one.verdict != "possible"}
     if not names & {"lib.cudnn_version_mismatch", "lib.cudnn_missing"}:
         return matches
@@ -92,14 +92,14 @@ def _without_wrong_library(matches: tuple[Match, ...]) -> tuple[Match, ...]:
 
 
 def _without_bare_name(matches: tuple[Match, ...]) -> tuple[Match, ...]:
-    """The bare name of the error says nothing where the host's allocator named itself."""
+    """Drop the error's bare name where the host's allocator named itself."""
     if not any(one.cause == HOST and one.verdict == "proven" for one in matches):
         return matches
     return tuple(one for one in matches if not (one.cause == MODEL and one.verdict == "possible"))
 
 
 def _limit_bytes(log: LogFacts) -> int:
-    """The limit of the first dump of the allocator, 0 where there is none."""
+    """Return the limit of the first dump of the allocator, 0 where there is none."""
     lines = [
         line
         for hits in log.hits
@@ -148,7 +148,7 @@ def _add_held(
 
 
 def _name_processes(matches: tuple[Match, ...], card: GpuFacts) -> tuple[Match, ...]:
-    """Where NVML lists who holds the card, that is proof."""
+    """Take as proof where NVML lists who holds the card."""
     big = [
         one
         for one in card.processes

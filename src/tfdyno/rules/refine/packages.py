@@ -58,7 +58,7 @@ def refine_packages(
 def _fitting_python(
     match: Match, log: LogFacts, facts: MachineFacts, knowledge: Knowledge
 ) -> Match:
-    """Which Python has the TensorFlow that was asked for, which TensorFlow has this Python."""
+    """Name the Python with the TensorFlow asked for, and the TensorFlow for this Python."""
     del log
     releases = knowledge.releases
     if not releases:
@@ -87,7 +87,7 @@ def _fitting_python(
 
 
 def _of_python(python: str, releases: tuple[Release, ...]) -> dict[str, str]:
-    """What the releases say of one Python; nothing where none has it and it is not too new."""
+    """Return what the releases say of one Python; nothing where none has it and it is not new."""
     having = [one.tensorflow for one in releases if python in one.python_versions]
     if having:
         span = having[0] if len(having) == 1 else f"{having[0]} – {having[-1]}"
@@ -102,7 +102,7 @@ def _requirement(release: Release, facts: MachineFacts) -> str:
 
 
 def _numpy_side(match: Match, log: LogFacts, facts: MachineFacts, knowledge: Knowledge) -> Match:
-    """Whether NumPy or another package must move, and to which NumPy."""
+    """Return whether NumPy or another package must move, and to which NumPy."""
     found = match.values.get("found", "") or facts.python.installed.get("numpy", "")
     values = dict(match.values) | ({"found": found} if found else {})
     limit = numpy_requirement(knowledge.release)
@@ -121,7 +121,7 @@ def _numpy_side(match: Match, log: LogFacts, facts: MachineFacts, knowledge: Kno
 
 
 def numpy_requirement(release: Release | None) -> str:
-    """The limits on NumPy of a release's last wheel, ``<2.0.0,>=1.23.5``; empty where unknown."""
+    """Return a release's limits on NumPy, ``<2.0.0,>=1.23.5``; empty where unknown."""
     text = release.numpy_limit if release else ""
     last = text.split("|")[-1].strip()
     return last.rpartition(": ")[2].partition(";")[0].strip()
@@ -140,7 +140,7 @@ def _is_above(version: str, limit: str) -> bool:
 
 
 def _numpy_is_older(text: str) -> bool:
-    """Whether the line says that the package was built for a later NumPy than the one loaded."""
+    """Return whether the line says that the package was built for a later NumPy than is loaded."""
     api = _API.search(text)
     if api:
         return int(api[1], 16) > int(api[2], 16)
@@ -154,7 +154,7 @@ def _numpy_is_older(text: str) -> bool:
 def _two_packages(
     match: Match, log: LogFacts, facts: MachineFacts, knowledge: Knowledge
 ) -> Match | None:
-    """Two TensorFlows in a list of packages; one alone is no evidence and is dropped."""
+    """Return two TensorFlows in a list of packages; one alone is no evidence and is dropped."""
     del facts, knowledge
     lines = list(_lines(log, match.cause))
     listed, of_conda = _packages(lines)
@@ -168,7 +168,7 @@ def _two_packages(
 
 
 def _packages(lines: Iterable[Line]) -> tuple[dict[str, str], dict[str, str]]:
-    """Packages of a list with their versions: of pip or unclear, and of conda's own builds."""
+    """Return a list's packages with versions: of pip or unclear, and of conda's own builds."""
     listed: dict[str, str] = {}
     of_conda: dict[str, str] = {}
     for line in lines:
@@ -180,7 +180,7 @@ def _packages(lines: Iterable[Line]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _saved_by(match: Match, log: LogFacts, facts: MachineFacts, knowledge: Knowledge) -> Match:
-    """Which generation of Keras wrote the file."""
+    """Return which generation of Keras wrote the file."""
     del knowledge
     text = "\n".join(line.text for line in _lines(log, match.cause))
     values = dict(match.values)
@@ -193,7 +193,7 @@ def _saved_by(match: Match, log: LogFacts, facts: MachineFacts, knowledge: Knowl
 
 
 def _native_windows(matches: tuple[Match, ...], facts: MachineFacts) -> tuple[Match, ...]:
-    """Native Windows as the reason where a log shows no GPU and does not name it itself."""
+    """Give native Windows as the reason where a log shows no GPU and does not name it itself."""
     causes = {one.cause: one for one in matches}
     symptom = next((causes[name] for name in _NO_GPU if name in causes), None)
     if symptom is None or "win.native_no_gpu" in causes or facts.system != "windows":
@@ -222,7 +222,7 @@ def _at_least(version: str, bound: str) -> bool:
 
 
 def _lines(log: LogFacts, cause: str) -> Iterator[Line]:
-    """Lines of the cause's rules that hold in this log."""
+    """Return lines of the cause's rules that hold in this log."""
     for one in holding(log):
         if one.cause == cause:
             yield from one.lines

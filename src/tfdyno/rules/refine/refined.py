@@ -31,7 +31,7 @@ REFINERS: tuple[Refiner, ...] = (
     refine_packages,
     refine_no_gpu,
 )
-"""In the order in which they run; each sees what the one before it left."""
+"""The refiners in the order in which they run; each sees what the one before it left."""
 
 
 def refine(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FILE = "dataset_rewrites.csv"
 RANDOM = ("Random", "random")
-"""In the name of an operation that gives something else each time."""
+"""What the name of an operation holds that gives something else each time."""
 NOT_FIXED = frozenset({"shuffle", "repeat", "from_generator", "random", "shuffle_and_repeat"})
 """Stages from which on the elements are not the same in every epoch; nothing is cached there."""
 Place = tuple[str, int]
@@ -42,7 +42,7 @@ class Edit:
     kind: Literal["argument", "call"]
     text: str
     position: int = 0
-    """Of the argument where it is given without its name."""
+    """The position of the argument where it is given without its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class _Rewrite:
 
 
 def edits(stages: Sequence[StageFacts], settings: Iterable[str]) -> dict[str, tuple[Edit, ...]]:
-    """What to change in which file, so that the code says what the settings do.
+    """Return what to change in which file, so that the code says what the settings do.
 
     Args:
         stages: Of the pipeline, sources first; only those with a place can be found in the code.
@@ -79,13 +79,13 @@ def edits(stages: Sequence[StageFacts], settings: Iterable[str]) -> dict[str, tu
 
 
 def place_of(text: str) -> Place:
-    """File and line of ``train.py:41``; line 0 where there is none."""
+    """Read file and line of ``train.py:41``; line 0 where there is none."""
     file, _, line = text.rpartition(":")
     return (file, int(line)) if file and line.isdecimal() else (text, 0)
 
 
 def rewritten(source: str, changes: Iterable[Edit]) -> str:
-    """The source with the changes; what cannot be found, or stands there already, is left out.
+    """Return the source with the changes; what is not found, or stands there already, is left out.
 
     Only calls are touched: comments, quotes and line breaks stay as they are.
 
@@ -113,7 +113,7 @@ def rewritten(source: str, changes: Iterable[Edit]) -> str:
 
 
 def _stages(rewrite: _Rewrite, stages: Sequence[StageFacts]) -> list[StageFacts]:
-    """The stages that a rewrite is about, of those that the code shows."""
+    """Return the stages that a rewrite is about, of those that the code shows."""
     placed = [one for one in stages if place_of(one.place)[1]]
     if rewrite.place == "last":
         return placed[-1:]
@@ -135,7 +135,7 @@ def _is_random(operation: str) -> bool:
 
 
 def _named(calls: Sequence[ast.Call], change: Edit) -> list[ast.Call]:
-    """Calls of the method whose name stands on the line, or that begin or end there."""
+    """Return calls of the method whose name stands on the line, or that begin or end there."""
 
     def is_method(call: ast.Call) -> bool:
         return isinstance(call.func, ast.Attribute) and call.func.attr == change.method
@@ -148,7 +148,7 @@ def _named(calls: Sequence[ast.Call], change: Edit) -> list[ast.Call]:
 
 
 def _is_followed(calls: Sequence[ast.Call], call: ast.Call, text: str) -> bool:
-    """Whether the method is called on its result already."""
+    """Return whether the method is called on its result already."""
     method = text.partition("(")[0]
     return any(
         isinstance(one.func, ast.Attribute) and one.func.attr == method and one.func.value is call
@@ -157,7 +157,7 @@ def _is_followed(calls: Sequence[ast.Call], call: ast.Call, text: str) -> bool:
 
 
 def _as_call(call: ast.Call, words: str, text: SourceText) -> str:
-    """On a line of its own where the chain has one call a line."""
+    """Write it on a line of its own where the chain has one call a line."""
     assert isinstance(call.func, ast.Attribute)
     before = text.line(call.func.end_lineno or call.lineno)
     indent = before[: len(before) - len(before.lstrip())]

@@ -48,7 +48,7 @@ class _Rewrite:
 
 
 def script_rewritten(source: str, settings: Mapping[str, object]) -> str:
-    """The source with what the settings mean in code; what cannot be told is left out.
+    """Return the source with what the settings mean in code; what cannot be told is left out.
 
     Args:
         source: Text of a Python file.
@@ -96,7 +96,7 @@ def _patches(rewrite: _Rewrite, words: str, tree: ast.Module, text: SourceText) 
 
 
 def _calls(tree: ast.Module, names: Sequence[str]) -> list[ast.Call]:
-    """Calls of a method or function of these names."""
+    """Return calls of a method or function of these names."""
 
     def is_meant(call: ast.Call) -> bool:
         function = call.func
@@ -113,14 +113,14 @@ def _calls(tree: ast.Module, names: Sequence[str]) -> list[ast.Call]:
 def _over(
     given: Sequence[ast.expr], words: str, tree: ast.Module, text: SourceText
 ) -> Iterator[Patch]:
-    """The words over each constant, or over that which a name of the file stands for."""
+    """Write the words over each constant, or over that which a name of the file stands for."""
     constants = {id(one): one for one in (_constant(each, tree) for each in given) if one}
     for one in constants.values():
         yield Patch(start=text.start(one), end=text.end(one), text=words)
 
 
 def _constant(given: ast.expr, tree: ast.Module) -> ast.Constant | None:
-    """``32``, or the 32 of ``BATCH = 32`` where the file sets that name once."""
+    """Find ``32``, or the 32 of ``BATCH = 32`` where the file sets that name once."""
     if isinstance(given, ast.Constant):
         return given
     if not isinstance(given, ast.Name):
@@ -137,7 +137,7 @@ def _constant(given: ast.expr, tree: ast.Module) -> ast.Constant | None:
 
 
 def _assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Each name with its value, of ``ROWS, BATCH = 1000, 32`` as well."""
+    """Return each name with its value, of ``ROWS, BATCH = 1000, 32`` as well."""
     for target in node.targets:
         if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
             yield from zip(target.elts, node.value.elts, strict=False)
@@ -152,7 +152,7 @@ def _assigns(node: ast.Assign, names: Sequence[str]) -> bool:
 def _decorated(
     rewrite: _Rewrite, words: str, tree: ast.Module, text: SourceText
 ) -> Iterator[Patch]:
-    """The ``tf.function`` of a loop's step, written with brackets or without."""
+    """Find the ``tf.function`` of a loop's step, written with brackets or without."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and _takes_gradients(node):
@@ -173,7 +173,7 @@ def _takes_gradients(node: ast.FunctionDef) -> bool:
 
 
 def _name(node: ast.expr) -> str:
-    """The last part of a dotted name, of a call that of what is called."""
+    """Return the last part of a dotted name, of a call that of what is called."""
     if isinstance(node, ast.Call):
         node = node.func
     if isinstance(node, ast.Attribute):
@@ -182,7 +182,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _line(module: str, words: str, tree: ast.Module, text: SourceText) -> Iterator[Patch]:
-    """A line behind the imports of which one gives the module a name."""
+    """Find a line behind the imports of which one gives the module a name."""
     places = {at: called for at, node in enumerate(tree.body) if (called := _called(node, module))}
     if not places:
         return
@@ -202,7 +202,7 @@ def _line(module: str, words: str, tree: ast.Module, text: SourceText) -> Iterat
 
 
 def _called(node: ast.stmt, module: str) -> str:
-    """What an import calls the module; Keras may be TensorFlow's."""
+    """Return what an import calls the module; Keras may be TensorFlow's."""
     alone = ast.Module(body=[node], type_ignores=[])
     if isinstance(node, ast.Import):
         called = name_of(alone, module)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 TENSORFLOW = "tensorflow"
 ALIAS = "tf"
-"""Of TensorFlow in the texts of the tables."""
+"""The name of TensorFlow in the texts of the tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class SourceText:
             self._starts.append(self._starts[-1] + len(line) + 1)
 
     def token_before(self, position: int) -> tuple[int, str]:
-        """Where the last token before a position ends, comments left out, and the token."""
+        """Find where the last token before a position ends, comments left out, and the token."""
         ends = [
             (self._starts[token.end[0] - 1] + token.end[1], token.string)
             for token in tokenize.generate_tokens(io.StringIO(self.source).readline)
@@ -44,27 +44,27 @@ class SourceText:
         return max(one for one in ends if one[0] <= position)
 
     def line(self, number: int) -> str:
-        """One line with its end."""
+        """Return one line with its end."""
         return self.source[self._starts[number - 1] : self._starts[number]]
 
     def at(self, line: int, column_bytes: int) -> int:
-        """The position of a place of the tree."""
+        """Return the position of a place of the tree."""
         before = self.line(line).encode()[:column_bytes].decode()
         return self._starts[line - 1] + len(before)
 
     def start(self, node: ast.expr) -> int:
-        """Of its first character."""
+        """Return the place of its first character."""
         return self.at(node.lineno, node.col_offset)
 
     def end(self, node: ast.expr) -> int:
-        """After its last character."""
+        """Return the place after its last character."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self.at(node.end_lineno, node.end_col_offset)
 
 
 def patched(source: str, patches: Iterable[Patch]) -> str:
-    """The source with all of them; two at one place stand in their order."""
+    """Return the source with all of them; two at one place stand in their order."""
     ordered = sorted(patches, key=lambda one: (one.start, one.end))
     for patch in ordered[::-1]:  # from the end on, so that the other places stay as they are
         source = source[: patch.start] + patch.text + source[patch.end :]
@@ -72,7 +72,7 @@ def patched(source: str, patches: Iterable[Patch]) -> str:
 
 
 def name_of(tree: ast.Module, module: str, default: str = "") -> str:
-    """What the file calls a module that it imports."""
+    """Return what the file calls a module that it imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for name in node.names:
@@ -82,7 +82,7 @@ def name_of(tree: ast.Module, module: str, default: str = "") -> str:
 
 
 def argument_patches(call: ast.Call, words: str, position: int, text: SourceText) -> list[Patch]:
-    """The argument written into the brackets, or over the constant that is given now."""
+    """Return the argument written into the brackets, or over the constant that is given now."""
     name, _, value = words.partition("=")
     given = next((one for one in call.keywords if one.arg == name), None)
     is_open = any(one.arg is None for one in call.keywords) or any(

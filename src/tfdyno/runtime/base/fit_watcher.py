@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _nothing(self: Instance, batch: int, logs: Logs = None) -> None:
-    """Called by Keras for each step and each callback; its own way to do nothing calls twice."""
+    """Do nothing, for each step and callback; Keras' own way to do nothing calls twice."""
 
 
 _nothing._is_default = True  # type: ignore[attr-defined]  # as Keras marks what nobody has written

@@ -37,7 +37,7 @@ class Whole:
         self.is_joint = True
 
     def read_value(self) -> Array:
-        """All of it, on the host."""
+        """Return all of it, on the host."""
         return whole(self._variable.value)
 
     def assign(self, value: Array) -> None:
@@ -46,7 +46,7 @@ class Whole:
 
 
 def whole(value: Value) -> Array:
-    """All of an array on the host, whatever device or process holds which part."""
+    """Return all of an array on the host, whatever device or process holds which part."""
     if not isinstance(value, jax.Array) or value.is_fully_addressable:
         return np.asarray(value)
     if value.is_fully_replicated:
@@ -67,12 +67,12 @@ def put(variable: Variable, value: Array) -> None:
 
 @jax.jit
 def sums_of(values: list[Any]) -> Value:
-    """The sum of each array, as one array of float32 that every process has."""
+    """Return the sum of each array, as one array of float32 that every process has."""
     return jax.numpy.stack([jax.numpy.sum(value).astype("float32") for value in values])
 
 
 def spread(value: Array, sharding: Value) -> Value:
-    """An array over all devices, of which each process gives the parts of its own."""
+    """Return an array over all devices, of which each process gives the parts of its own."""
     return jax.make_array_from_callback(value.shape, sharding, lambda index: value[index])
 
 

@@ -24,7 +24,7 @@ LEGACY = "tf_keras"
 
 
 def reason_against_jax(reference: str) -> str:
-    """Why this interpreter cannot trace the workload on the JAX backend; empty if it can.
+    """Return why this interpreter cannot trace the workload on the JAX backend; empty if it can.
 
     Answers from the names of packages: nothing heavy is imported.
     """
@@ -56,14 +56,14 @@ def adapt(reference: str) -> None:
 
 
 def is_keras2() -> bool:
-    """Whether ``import keras`` means Keras 2."""
+    """Return whether ``import keras`` means Keras 2."""
     import keras
 
     return str(keras.__version__).startswith("2")
 
 
 def output_of(model: Model, x: Tensor) -> Value:
-    """What the model returns for a structure of ``Leaf``, as tensors without values."""
+    """Return what the model returns for a structure of ``Leaf``, as tensors without values."""
     import tensorflow as tf
 
     specs = tf.nest.map_structure(lambda leaf: tf.TensorSpec((2, *leaf.shape), leaf.dtype), x)

@@ -55,7 +55,7 @@ def without_autocast() -> Change[Any]:
 
 
 def surroundings() -> dict[str, Any]:
-    """What Keras keeps beside arguments: values of variables, dtype, training of the caller.
+    """Return what Keras keeps beside arguments: values of variables, dtype, training of the caller.
 
     A second run of a layer needs them as they were; there is no public way to ask or to set.
     """
@@ -165,7 +165,7 @@ def auto_jit_as_on_a_gpu() -> Change[None]:
 
 
 def data_adapter(*data: Any, **options: Any) -> Value:
-    """What ``fit`` reads its data by; only ``fit`` makes one in public."""
+    """Return what ``fit`` reads its data by; only ``fit`` makes one in public."""
     from keras.src.trainers.data_adapters import get_data_adapter
 
     return get_data_adapter(*data, **options)
@@ -179,7 +179,7 @@ def without_validation(data: tuple[Any, ...], share: float) -> tuple[Any, ...]:
 
 
 def shuffles_arrays(adapter: Value) -> bool:
-    """Whether a data adapter draws an order of arrays; no public name tells."""
+    """Return whether a data adapter draws an order of arrays; no public name tells."""
     from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 
     return isinstance(adapter, ArrayDataAdapter) and bool(adapter._shuffle)

@@ -23,14 +23,14 @@ import tensorflow as tf
 from tfdyno.runtime.base.tensorflow_internals import memory_limits_bytes
 
 PYTHON_BLOCK_BYTES = 95
-"""Of a small Python object, on average: 146.8 MB in pools for 1.54 million blocks of a process that
-has imported TensorFlow 2.21 and Keras (sys._debugmallocstats, CPython 3.11)."""
+"""The mean bytes of a small Python object: 146.8 MB in pools for 1.54 million blocks of a process
+that has imported TensorFlow 2.21 and Keras (sys._debugmallocstats, CPython 3.11)."""
 HOST = "CPU:0"
 _LEAST_RATIO = 0.02
-"""Of the resident memory: a C library that knows of less is not the one that is asked for it."""
+"""The share of the resident memory below which a C library is not the one that is asked for it."""
 _LEAST_POOL_BYTES = 1 << 20
-"""Of what TensorFlow's allocator takes at once (BFCAllocator::Extend: 1 MiB, then twice as much
-each time)."""
+"""What TensorFlow's allocator takes at once (BFCAllocator::Extend: 1 MiB, then twice as much each
+time)."""
 
 
 class _MallocInfo(ctypes.Structure):
@@ -71,19 +71,19 @@ class MemoryCounters:
                 self._malloc_info = None  # another allocator was loaded in front of it
 
     def close(self) -> None:
-        """Nothing is read any more."""
+        """Stop reading."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
     def resident_bytes(self) -> int:
-        """Pages that the process has in memory."""
+        """Return the bytes of pages that the process has in memory."""
         if self._file < 0:
             return -1
         return int(os.pread(self._file, 64, 0).split()[1]) * self._page_bytes
 
     def allocated_bytes(self, own_blocks: int = 0) -> int:
-        """In use by the accounts of the C library, of TensorFlow and of Python.
+        """Sum what is in use by the accounts of the C library, of TensorFlow and of Python.
 
         It takes 0.2-1 ms: the lists of what is free are walked.
 
@@ -104,12 +104,12 @@ class MemoryCounters:
         return found - self._pools_bytes + tensors + blocks * PYTHON_BLOCK_BYTES
 
     def device_bytes(self, device: str) -> int:
-        """In use on a device by the account of TensorFlow's allocator."""
+        """Return bytes in use on a device by the account of TensorFlow's allocator."""
         return int(tf.config.experimental.get_memory_info(device)["current"])
 
 
 def _has_account(device: str) -> bool:
-    """Whether TensorFlow tells what it holds there."""
+    """Return whether TensorFlow tells what it holds there."""
     try:
         tf.config.experimental.get_memory_info(device)
     except (ValueError, tf.errors.OpError):
@@ -118,7 +118,7 @@ def _has_account(device: str) -> bool:
 
 
 def device_limit_bytes(device: str) -> int:
-    """What TensorFlow may take of a device; 0: not known."""
+    """Return what TensorFlow may take of a device; 0: not known."""
     with contextlib.suppress(ValueError, RuntimeError):
         return memory_limits_bytes().get(device, 0)
     return 0

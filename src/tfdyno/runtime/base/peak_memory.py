@@ -25,7 +25,7 @@ class PeakMemory:
             CLEAR.write_text(RESET_PEAK)
 
     def read(self) -> tuple[int, str]:
-        """Bytes, and what they are of: ``allocator`` (the first GPU) or ``process``."""
+        """Return bytes, and what they are of: ``allocator`` (the first GPU) or ``process``."""
         if tf.config.list_logical_devices("GPU"):
             return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]), "allocator"
         return _resident_peak_bytes(), "process"

@@ -15,10 +15,11 @@ from tfdyno.model.measure.statistics import median
 
 EVERY_S = 0.1
 SHARE_RATIO = 0.2
-"""Of the time of the steps."""
+"""The share of the time of the steps."""
 _PICTURES, _WIDTH, _CHANNELS = 16, 32, 32
 _BUSY_RATIO = 0.03
-"""Of one CPU: more work than this of the workload's own threads, while no step runs, disturbs."""
+"""The share of one CPU: more work than this of the workload's own threads, while no step runs,
+disturbs."""
 _FEWEST_LOOKS = 5
 _SETTLE_S, _LOOK_S = 0.001, 0.003
 
@@ -41,7 +42,7 @@ class ReferenceSpeed:
         self._busy_ratios: list[float] = []
 
     def measure(self, budget_s: float) -> float:
-        """Seconds of one, the mean over as many as the budget allows; 0.0 where it is disturbed.
+        """Return seconds of one, the mean of as many as the budget allows; 0.0: it is disturbed.
 
         One more comes first and does not count: the steps left their own data in the caches.
         """
@@ -68,7 +69,7 @@ class ReferenceSpeed:
 
 
 def is_needed() -> bool:
-    """Whether the steps run on CPUs."""
+    """Return whether the steps run on CPUs."""
     return not tf.config.list_logical_devices("GPU")
 
 
@@ -78,7 +79,7 @@ def synchronise() -> None:
 
 
 def _busy_ratio() -> float:
-    """CPU time that this process uses while its main thread sleeps, over the time of one CPU."""
+    """Return CPU time of this process while its main thread sleeps, over one CPU's time."""
     time.sleep(_SETTLE_S)  # threads of TensorFlow spin a little after their work
     began_s, used_s = time.perf_counter(), time.process_time()
     time.sleep(_LOOK_S)

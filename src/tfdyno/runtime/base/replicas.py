@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 
 def replicas(model: Model) -> int:
-    """On how many devices a step of the model runs at once."""
+    """Return on how many devices a step of the model runs at once."""
     strategy = getattr(model, "distribute_strategy", None)
     return int(getattr(strategy, "num_replicas_in_sync", 1))
 
 
 def worker_count(strategy: Strategy) -> int:
-    """In how many processes a strategy trains; None is one."""
+    """Return in how many processes a strategy trains; None is one."""
     extended = getattr(strategy, "extended", None)
     return max(1, int(getattr(extended, "_num_workers", 1) or 1))

@@ -47,7 +47,7 @@ def tensorflow_for(command: str) -> None:
 
 
 def software() -> Software:
-    """Versions, and the devices that TensorFlow has."""
+    """Return versions, and the devices that TensorFlow has."""
     import keras
     import tensorflow as tf
 

@@ -50,21 +50,21 @@ def measured_code(
 
 
 def _within(what: str, why: str) -> str:
-    """The reason without its file where that is the one that failed: it is named already."""
+    """Return the reason without its file where that is the one that failed: it is named already."""
     file, line, rest = why.partition(", line ")
     is_same = bool(line) and Path(file).absolute() == Path(what.partition(":")[0]).absolute()
     return f"line {rest}" if is_same else why
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a device, or this machine, had not enough memory."""
+    """Return whether a device, or this machine, had not enough memory."""
     if type(error).__name__ in _OUT_OF_MEMORY:
         return True
     return any(word in str(error) for word in _OOM_WORDS)
 
 
 def out_of_memory(what: str, batch_size: int) -> ToolError:
-    """The sentence for it, with what to do."""
+    """Return the sentence for it, with what to do."""
     import tensorflow as tf
 
     gpu = bool(tf.config.list_physical_devices("GPU"))
@@ -79,7 +79,7 @@ def out_of_memory(what: str, batch_size: int) -> ToolError:
 
 
 def reason(error: BaseException) -> str:
-    """``file, line N: what`` of an error, from TensorFlow's own message where it holds Python's."""
+    """Return ``file, line N: what`` of an error, by TensorFlow's message where it has Python's."""
     from tfdyno.process.failure import place
 
     text = str(error)

@@ -44,7 +44,7 @@ class Call:
         return str(getattr(self.owner, "path", None) or self.owner.name)
 
     def encloses(self, other: Call) -> bool:
-        """Whether the other call was made within this one."""
+        """Return whether the other call was made within this one."""
         return self.begun < other.begun and other.ended < self.ended
 
 
@@ -70,7 +70,7 @@ class WithoutEffect(keras.StatelessScope):
         super().__init__(state_mapping=state_mapping, collect_losses=True)
 
     def get_current_value(self, variable: Variable) -> Value:
-        """What was written last, or what the variable holds."""
+        """Return what was written last, or what the variable holds."""
         value = super().get_current_value(variable)
         return getattr(variable, "_value", None) if value is None else value
 
@@ -152,7 +152,7 @@ def unscaled_losses() -> AbstractContextManager[None]:
 
 
 def floats(structure: Structure) -> list[Any]:
-    """The tensors of floats in a structure; of sparse and ragged ones their values."""
+    """Return the tensors of floats in a structure; of sparse and ragged ones their values."""
     found = []
     for leaf in _leaves(structure):
         tensor = getattr(leaf, "flat_values", getattr(leaf, "values", leaf))
@@ -162,7 +162,7 @@ def floats(structure: Structure) -> list[Any]:
 
 
 def has_own_step(model: Model) -> bool:
-    """Whether ``train_step`` is not Keras' own."""
+    """Return whether ``train_step`` is not Keras' own."""
     return type(model).train_step is not keras.Model.train_step or "train_step" in vars(model)
 
 
@@ -171,7 +171,7 @@ def _leaves(structure: Structure) -> list[Any]:
 
 
 def _with_apply(base: type) -> list[Any]:
-    """The class and those below it that have an ``apply`` of their own."""
+    """Return the class and those below it that have an ``apply`` of their own."""
     found, waiting = [], [base]
     while waiting:
         kind = waiting.pop()

@@ -43,7 +43,7 @@ def operation_seeds() -> random.Random | None:
 
 
 def global_generator() -> Value:
-    """The generator of ``tf.random`` or None; the public getter would make one."""
+    """Return the generator of ``tf.random`` or None; the public getter would make one."""
     from tensorflow.python.ops import stateful_random_ops
 
     return stateful_random_ops.global_generator

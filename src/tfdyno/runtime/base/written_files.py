@@ -41,7 +41,7 @@ class Aside:
     """Folders beside those that a training would write to."""
 
     def __init__(self) -> None:
-        """No folder yet."""
+        """Begin without a folder."""
         self.folders: dict[Path, Path] = {}
         self.told: Callable[[str, float], None] | None = None
         """Takes the name of each function that wrote, and its seconds."""
@@ -58,7 +58,7 @@ class Aside:
             told(name, time.perf_counter() - began)
 
     def path(self, wanted: str | os.PathLike[str]) -> str:
-        """The same name in a folder beside; one for each folder that is wanted."""
+        """Return the same name in a folder beside; one for each folder that is wanted."""
         where = Path(wanted)
         if any(part.startswith(PREFIX) for part in where.parts):
             return str(where)  # it lies beside already
@@ -74,7 +74,7 @@ class Aside:
 
 
 def _folder(parent: Path) -> Path:
-    """A new folder in the nearest one that exists, or where temporary files go."""
+    """Return a new folder in the nearest one that exists, or where temporary files go."""
     near = next(place for place in (parent, *parent.parents) if place.is_dir())
     try:
         return Path(tempfile.mkdtemp(prefix=PREFIX, dir=near))
@@ -118,7 +118,7 @@ def written_aside(callbacks: Sequence[Any] = ()) -> Iterator[Aside]:
 
 
 def _writers() -> Iterator[tuple[str, Any, str]]:
-    """What saves, in words, whose it is, and its name; its second argument says where."""
+    """Return what saves, in words, whose it is, and its name; its second argument says where."""
     import keras
     import tensorflow as tf
 
@@ -148,7 +148,7 @@ def _redirect(callback: Value, aside: Aside) -> None:
 
 
 def _if_new(aside: Aside) -> Callable[[str | os.PathLike[str]], str]:
-    """What is there already is read, and stays."""
+    """Return what is there already is read, and stays."""
 
     def path(wanted: str | os.PathLike[str]) -> str:
         is_there = any(Path(f"{os.fspath(wanted)}{end}").exists() for end in ("", ".index"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LEAST_REPEATS, MOST_REPEATS = 5, 30
 ELEMENT_BYTES = 4
 LINGER_S = 1.0
-"""After the last exchange: the others may still be about to write what they found."""
+"""The time after the last exchange: the others may still be about to write what they found."""
 
 
 def handle(request: MeasureAllReduce, progress: Progress) -> AllReduce:
@@ -57,7 +57,7 @@ def handle(request: MeasureAllReduce, progress: Progress) -> AllReduce:
 
 
 def _strategy(tf: Module, between: str) -> tuple[Any, str]:
-    """The strategy, and which all-reduce it uses: NCCL's where there are cards."""
+    """Return the strategy, and which all-reduce it uses: NCCL's where there are cards."""
     cards = tf.config.list_physical_devices("GPU")
     for card in cards:
         tf.config.experimental.set_memory_growth(card, True)
@@ -91,13 +91,13 @@ def _reduced(tf: Module, strategy: Strategy, implementation: str) -> Callable[[A
 
 
 def _filled(tf: Module, strategy: Strategy, size: int) -> Value:
-    """A buffer of ones on each replica."""
+    """Return a buffer of ones on each replica."""
     ones = tf.ones((max(1, size // ELEMENT_BYTES),))
     return strategy.experimental_distribute_values_from_function(lambda _context: ones)
 
 
 def _timed(strategy: Strategy, reduced: Callable[[Any], Any], values: Value) -> tuple[float, float]:
-    """Seconds until all own replicas have the sum, and its first element."""
+    """Return seconds until all own replicas have the sum, and its first element."""
     began_s = time.perf_counter()
     results = strategy.experimental_local_results(reduced(values))
     firsts = [float(result[0]) for result in results]  # waits for the device

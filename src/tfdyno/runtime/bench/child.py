@@ -100,7 +100,7 @@ class _Bench:
         return outcome
 
     def task(self, outcome: Outcome, notes: tuple[str, ...]) -> BenchTask:
-        """What was measured, as the child found it."""
+        """Return what was measured, as the child found it."""
         from tfdyno.runtime.bench.task import task_of
 
         return task_of(outcome, self.plan, self.loop, notes)
@@ -110,7 +110,7 @@ class _Bench:
         self.memory.reset()
 
     def _between(self) -> None:
-        """After the first step: everything is built, and nothing of this is timed."""
+        """Build everything after the first step; nothing of this is timed."""
         from tfdyno.runtime.base import reference_speed
         from tfdyno.runtime.recipe.apply import verify
 
@@ -145,7 +145,7 @@ def _run(bench: _Bench, outcome: Outcome, spent: _Spent, started: str) -> BenchR
 
 
 def _lost(run: BenchRun, outcome: Outcome) -> tuple[str, ...]:
-    """A loss that is not a number any more makes the times of its steps suspect."""
+    """Return a loss that is not a number any more makes the times of its steps suspect."""
     from tfdyno.runtime.bench.task import loss_of
 
     loss = run.metrics.get("loss", loss_of(outcome))

@@ -135,7 +135,7 @@ class StepClock:
             self._close()
 
     def timed(self) -> Timed:
-        """All that was timed so far."""
+        """Return all that was timed so far."""
         self._check()
         return Timed(
             samples_s=tuple(seconds for seconds, _ in self._samples),
@@ -203,7 +203,7 @@ class StepClock:
         return missing <= 0 and self._steady_s() >= self.least_s
 
     def _steady_s(self) -> float:
-        """Seconds of the samples in the steady state that was found last."""
+        """Return seconds of the samples in the steady state that was found last."""
         return math.fsum(seconds * steps for seconds, steps in self._samples[self._steady :])
 
     def _check(self) -> int:

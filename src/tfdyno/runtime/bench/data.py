@@ -45,7 +45,7 @@ class Stream:
 def own_stream(
     arguments: dict[str, Any], batch_size: int, options: InputOptions = _AS_IT_IS
 ) -> Stream:
-    """The user's data in one endless epoch where it can be repeated, else epoch by epoch.
+    """Return the user's data in one endless epoch where it can be repeated, else epoch by epoch.
 
     Batches that are not full are left out of it: they are other steps, which XLA compiles anew.
 
@@ -80,7 +80,7 @@ def own_stream(
 
 
 def _spec_of(arguments: dict[str, Any]) -> tuple[dict[str, Any], DataSpec]:
-    """The shapes of the data; a generator's first batch is put back in front."""
+    """Return the shapes of the data; a generator's first batch is put back in front."""
     x = arguments.get("x")
     if not isinstance(x, types.GeneratorType):
         return arguments, of_fit(arguments)
@@ -97,7 +97,7 @@ def _spec_of(arguments: dict[str, Any]) -> tuple[dict[str, Any], DataSpec]:
 
 
 def _repeated(dataset: Dataset) -> Value:
-    """Without end; without the last batch of each pass where that may be a smaller one."""
+    """Repeat without end; without the last batch of each pass where that may be smaller."""
     count = int(dataset.cardinality())
     if count == tf.data.INFINITE_CARDINALITY:
         return dataset
@@ -111,14 +111,14 @@ def _repeated(dataset: Dataset) -> Value:
 
 
 def _all_but_last(dataset: Dataset, count: int) -> Value:
-    """As ``take(count - 1)``, but each pass reads its input to the end."""
+    """Do as ``take(count - 1)``, but let each pass read its input to the end."""
     numbered = dataset.enumerate().filter(lambda number, _element: number < count - 1)
     kept = numbered.map(lambda _number, element: element)
     return kept.apply(tf.data.experimental.assert_cardinality(count - 1))
 
 
 def _of_arrays(arguments: dict[str, Any]) -> Value:
-    """The dataset that Keras itself makes of arrays; None for anything else."""
+    """Return the dataset that Keras itself makes of arrays; None for anything else."""
     if not is_arrays(arguments.get("x")):
         return None
     data = tuple(arguments.get(name) for name in ("x", "y", "sample_weight"))
@@ -134,7 +134,7 @@ def _of_arrays(arguments: dict[str, Any]) -> Value:
 
 
 def first_batch(stream: Stream) -> tuple[Any, ...]:
-    """The first batch of a stream as numpy arrays: (x,), (x, y) or (x, y, sample_weight).
+    """Return the first batch of a stream as numpy arrays: (x,), (x, y) or (x, y, sample_weight).
 
     Raises:
         UsageError: The data is empty.
@@ -153,7 +153,7 @@ def _array(value: Value) -> Value:
 
 
 def randomised(batch: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A batch of the same shapes: random floats for the inputs, and everything else of its own.
+    """Make a batch of the same shapes: random floats for inputs, all else of its own.
 
     Whole numbers, texts, labels and weights are rows of the batch in another order, so that ids
     stay within their tables, one-hot rows stay one-hot and masks fit their sequences.
@@ -182,17 +182,17 @@ def randomised(batch: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def repeated(batch: tuple[Any, ...]) -> Value:
-    """The batch again and again through tf.data."""
+    """Return the batch again and again through tf.data."""
     return tf.data.Dataset.from_tensors(batch).repeat().prefetch(tf.data.AUTOTUNE)
 
 
 def ticks() -> Value:
-    """A dataset that only counts: it drives ``fit`` where the data is on the device already."""
+    """Make a dataset that only counts: it drives ``fit`` where the data is on the device."""
     return tf.data.Dataset.from_tensors(np.zeros((1,), np.int32)).repeat()
 
 
 def on_device(batch: tuple[Any, ...]) -> Value:
-    """A function that gives the batch, held by the device, to the step that is traced.
+    """Return a function that gives the batch, held by the device, to the step that is traced.
 
     Large tensors are captured as arguments of the traced step. Small ones would become constants
     of the program, which a compiler computes with beforehand: variables do not.

@@ -50,7 +50,7 @@ class Outcome:
     title: str
     spec: DataSpec
     batch_size: int
-    """Per replica."""
+    """Samples of each replica."""
     replica_count: int = 1
     notes: tuple[str, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def prepared(call: Call, plan: Plan) -> tuple[bench_data.Stream, int]:
-    """The data for a call by the protocol's mode, and the batch over all replicas.
+    """Return the data for a call by the protocol's mode, and the batch over all replicas.
 
     Raises:
         UsageError: The data, the strategy and the recipe do not go together.
@@ -146,7 +146,7 @@ def measure_fit(call: Call, plan: Plan) -> Outcome:
 
 
 def too_short(clock: StepClock) -> UsageError:
-    """The data ended before the steady state held enough samples."""
+    """Return the data ended before the steady state held enough samples."""
     return UsageError(
         f"the data ended after {clock.step_count} steps",
         why=f"{clock.least_samples} samples of the steady state are needed",
@@ -163,14 +163,14 @@ def _last(history: dict[str, list[Any]]) -> dict[str, float]:
 
 
 def _left_out(arguments: dict[str, Any]) -> tuple[str, ...]:
-    """What a fair measurement of steps does without, as a sentence."""
+    """Return what a fair measurement of steps does without, as a sentence."""
     names = ("callbacks", "validation_data", "validation_split")
     given = [name for name in names if arguments.get(name)]
     return (f"Left out of fit: {', '.join(given)}.",) if given else ()
 
 
 def _whole_epochs(call: Call, plan: Plan, stream: bench_data.Stream, size: int) -> dict[str, Any]:
-    """The arguments of ``fit`` for epochs: the user's own, but for what the recipe sets."""
+    """Return the arguments of ``fit`` for epochs: the user's own, but for what the recipe sets."""
     protocol = plan.protocol
     own = protocol.data in ("own", "real") and call.arguments.get("x") is not None
     wanted = call.batch_size(plan.recipe)

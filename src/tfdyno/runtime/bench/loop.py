@@ -67,7 +67,7 @@ class LoopBench:
         self._fixed = {**OWN_LOOP, "input": InputOptions()}
 
     def finish(self) -> Outcome:
-        """What was measured when the script has ended.
+        """Return what was measured when the script has ended.
 
         Raises:
             UsageError: It ended before there was enough, or its loop cannot be measured.
@@ -88,7 +88,7 @@ class LoopBench:
         return bool(self.outcome or self.error)
 
     def watching(self) -> AbstractContextManager[None]:
-        """Around the script."""
+        """Watch around the script."""
         return watched(self)
 
     def take(self, function: Function) -> None:
@@ -124,7 +124,7 @@ class LoopBench:
         return result
 
     def _is_made_anew(self, function: Function) -> bool:
-        """Whether it is the step again, as another function that was not called before.
+        """Return whether it is the step again, as another function that was not called before.
 
         Two functions of one code that are called in turns, as those of two models, stay two.
         """
@@ -193,7 +193,7 @@ class LoopBench:
         return result
 
     def _repeat(self, call: Callable[[], Any]) -> None:
-        """The same batch again and again, until there is enough."""
+        """Repeat the same batch again and again, until there is enough."""
         while True:
             self._timed(call)
 
@@ -218,7 +218,7 @@ class LoopBench:
         self.execution = "xla" if (wanted == "xla" or (wanted == "auto" and own)) else "graph"
 
     def _eager_step(self) -> None:
-        """The line that asks for gradients marks a step of a loop without ``tf.function``."""
+        """Take the line that asks for gradients as a step's mark without a ``tf.function``."""
         line = _own_line()
         if self._step is None:
             self._step = line
@@ -245,7 +245,7 @@ class LoopBench:
         )
 
     def _prepare(self) -> None:
-        """The loop may end at any step, and what belongs to it cannot be set from outside."""
+        """Prepare a loop that may end at any step, whose settings cannot be set from outside."""
         self.clock.alone = _ALONE_STEPS
         for name in asked(self.plan.recipe, self._fixed):
             what = f"{name} cannot be set for a loop of the script's own"
@@ -300,7 +300,7 @@ def _own_line() -> tuple[str, int]:
 
 
 def _leaves(arguments: tuple[Any, ...]) -> tuple[tuple[Leaf, ...], int]:
-    """The tensors that a step was called with, and the first dimension that most of them share."""
+    """Return a step's tensors, and the first dimension that most of them share."""
     shapes = []
     for value in tf.nest.flatten([_spec(argument) for argument in arguments]):
         one = getattr(value, "values", (value,))[0]  # of the first replica
@@ -312,7 +312,7 @@ def _leaves(arguments: tuple[Any, ...]) -> tuple[tuple[Leaf, ...], int]:
 
 
 def _spec(argument: Value) -> Value:
-    """Of an iterator the shapes of its batches: taking one would lose it."""
+    """Return an iterator's shapes of its batches: taking one would lose it."""
     return getattr(argument, "element_spec", argument)
 
 

@@ -115,7 +115,7 @@ class LoopLosses(LoopBench):
 
 
 def loss_in(told: Value) -> float | None:
-    """The first single number in what a step tells, under the name ``loss`` where it has names.
+    """Return a step's first single number, under the name ``loss`` where it has names.
 
     Of several replicas their mean; None: there is none.
     """
@@ -132,7 +132,7 @@ def loss_in(told: Value) -> float | None:
 
 
 def _number(value: Value) -> float | None:
-    """A float, or a tensor or array of one; whole numbers count something else."""
+    """Return a float, or a tensor or array of one; whole numbers count something else."""
     if isinstance(value, float):
         return value
     is_float = "float" in str(getattr(value, "dtype", ""))

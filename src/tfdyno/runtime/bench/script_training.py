@@ -160,7 +160,7 @@ def by_itself(loop: LoopBench) -> None:
 
 
 def _random_tensor(spec: Spec) -> Value:
-    """Floats from 0 to 1; 0 for everything else, which is valid as a label and in every table."""
+    """Make floats from 0 to 1; 0 for all else, which is valid as a label and in every table."""
     import tensorflow as tf
 
     return (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def task_of(outcome: Outcome, plan: Plan, loop: LoopBench, notes: tuple[str, ...]) -> BenchTask:
-    """The task of a run, after its steps: all variables exist then."""
+    """Return the task of a run, after its steps: all variables exist then."""
     about = _about(outcome, loop)
     return BenchTask(
         reference=plan.workload.reference,
@@ -33,7 +33,7 @@ def task_of(outcome: Outcome, plan: Plan, loop: LoopBench, notes: tuple[str, ...
 
 
 def loss_of(outcome: Outcome) -> float:
-    """The mean loss of the steps so far; 0.0 where the model keeps none."""
+    """Return the mean loss of the steps so far; 0.0 where the model keeps none."""
     tracker = getattr(outcome.model, "_loss_tracker", None)
     try:
         return float(tracker.result()) if tracker else 0.0
@@ -64,5 +64,5 @@ def _about(outcome: Outcome, loop: LoopBench) -> dict[str, Any]:
 
 
 def _text(dtype: str, shape: tuple[int | None, ...]) -> str:
-    """``float32[224,224,3]``, the batch left out; ? for a size that differs."""
+    """Write ``float32[224,224,3]``, the batch left out; ? for a size that differs."""
     return f"{dtype}[{','.join('?' if size is None else str(size) for size in shape)}]"

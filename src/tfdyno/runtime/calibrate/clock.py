@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 WINDOW_S = {"cpu": 3e-3, "gpu": 1.2e-2}
-"""On CPUs shorter than the time for which a system lets another process have a processor: some
-windows of a busy machine are then undisturbed. On a GPU long beside the start of the first call and
-the wait for the last one, which nothing hides: 0.1 to 0.2 ms on an H200."""
+"""The length of a window. On CPUs it is shorter than the time for which a system lets another
+process have a processor: some windows of a busy machine are then undisturbed. On a GPU it is long
+beside the start of the first call and the wait for the last one, which nothing hides: 0.1 to 0.2 ms
+on an H200."""
 CHAIN_S = {"cpu": 1e-3, "gpu": 2e-3}
 """Kernels that follow each other in one call take about so long. On CPUs the call itself is short
 by it; on a GPU it has to hide the next call: up to 0.3 ms where XLA has many results."""
 MOST_KERNELS = {"cpu graph": 256, "cpu xla": 12, "gpu graph": 256, "gpu xla": 128,
                 "gpu xla convolution": 24}  # fmt: skip
-"""Of a call, by card and execution. XLA takes the longer to compile a chain, the longer it is, but
-on a GPU a chain of the smallest kernels has to take longer than the call. Of convolutions cuDNN
-builds every one by itself: a chain of 56 depthwise ones took over 46 s on an H200."""
+"""The most kernels of a call, by card and execution. XLA takes the longer to compile a chain, the
+longer it is, but on a GPU a chain of the smallest kernels has to take longer than the call. Of
+convolutions cuDNN builds every one by itself: a chain of 56 depthwise ones took over 46 s on an
+H200."""
 WARM_CALLS = 2
 MOST_CALLS = 2000
 
@@ -64,7 +66,7 @@ class Timed:
 
 
 def chain_length(expected_s: float, held_bytes: float, room_bytes: float, how: str) -> int:
-    """How many kernels a chain has: enough to tell them from the call, as many as memory holds.
+    """Count a chain's kernels: enough to tell them from the call, as many as memory holds.
 
     Args:
         expected_s: About what one takes.

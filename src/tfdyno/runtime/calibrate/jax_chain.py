@@ -43,17 +43,17 @@ def prepare() -> None:
 
 
 def allow_tf32(allowed: bool) -> None:
-    """Whether float32 products of the chains that are traced next may run in TF32."""
+    """Set whether float32 products of the chains that are traced next may run in TF32."""
     jax.config.update("jax_default_matmul_precision", "default" if allowed else "highest")
 
 
 def release() -> str:
-    """The version of JAX."""
+    """Return the version of JAX."""
     return str(jax.__version__)
 
 
 def devices() -> list[str]:
-    """What the GPUs that JAX sees are called."""
+    """Return what the GPUs that JAX sees are called."""
     return [one.device_kind for one in jax.devices() if one.platform == "gpu"]
 
 
@@ -63,7 +63,7 @@ def wait(result: Value) -> None:
 
 
 def paces(where: str) -> dict[str, float]:
-    """On a GPU the bytes per second from the host's memory to the card and back."""
+    """Return, on a GPU, bytes per second from the host's memory to the card and back."""
     if where == "cpu":
         return {}
     data = np.ones(TRANSFER_BYTES // 4, np.float32)
@@ -82,7 +82,7 @@ def paces(where: str) -> dict[str, float]:
 
 
 def chain(point: Point | None, count: int, execution: str) -> Callable[[], Any]:
-    """A call that runs a kernel ``count`` times; None: a call that runs none.
+    """Return a call that runs a kernel ``count`` times; None: a call that runs none.
 
     XLA fuses nothing across a barrier, and all results are asked for, so that it drops none.
     ``execution`` is always ``xla``.
@@ -104,7 +104,7 @@ def chain(point: Point | None, count: int, execution: str) -> Callable[[], Any]:
 
 
 def built(point: Point) -> Built:
-    """What computes the kernel once, and what it is given; raises ``NotImplementedError``."""
+    """Return what computes the kernel once, and its input; raises ``NotImplementedError``."""
     makers = {"gemm": _product, "convolution": _convolution, "sum": _sum, "softmax": _softmax,
               "pool": _pool}  # fmt: skip
     return makers.get(point.operation, _elements)(point, point.sizes, TYPES[point.dtype])

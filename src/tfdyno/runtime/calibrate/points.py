@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).resolve().parents[1] / "tables" / "sweep_points.csv"
 BYTES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2}
-"""Of an element; ``tf32`` is float32 whose products tensor cores multiply."""
+"""Bytes of an element; ``tf32`` is float32 whose products tensor cores multiply."""
 Sizes = dict[str, int]
 BINARY = frozenset(("add", "subtract", "multiply", "divide", "maximum", "select"))
 """Operations of two tensors."""
@@ -61,7 +61,7 @@ class Point:
 
 
 def points(where: str) -> tuple[Point, ...]:
-    """The points of one kind of card, those that tell most first.
+    """Return the points of one kind of card, those that tell most first.
 
     Args:
         where: ``cpu`` or ``gpu``.
@@ -82,7 +82,7 @@ def _points_of(row: dict[str, str], where: str) -> Iterator[Point]:
 
 
 def kernel_of(point: Point) -> Kernel:
-    """The kernel that a traced step would have in its place, in FLOPs, bytes and sizes."""
+    """Return the kernel that a traced step would have in its place, in FLOPs, bytes and sizes."""
     one, width = point.sizes, BYTES[point.dtype]
     if point.operation == "gemm":
         return _product(point, one, width)
@@ -108,7 +108,7 @@ def _product(point: Point, one: Sizes, width: int) -> Kernel:
 
 
 def convolution_shapes(one: Sizes) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Input, weight and result of a convolution, channels last; a depthwise one has groups."""
+    """Return a convolution's input, weight and result, channels last; depthwise has groups."""
     height, wide, stride = one["h"], one["w"], one["stride"]
     window = (one["kh"], one["kw"])
     image = (one["n"], height, wide, one["cin"])

@@ -68,7 +68,7 @@ def handle(request: SweepCard, progress: child.Progress) -> CardSwept:
 
 
 def _wanted(request: SweepCard) -> list[tuple[Point, Execution]]:
-    """Points with their executions: of each rank those of every execution."""
+    """Return points with their executions: of each rank those of every execution."""
     chosen = points(request.where)
     first, *others = request.executions
     if request.smallest:
@@ -81,7 +81,7 @@ def _wanted(request: SweepCard) -> list[tuple[Point, Execution]]:
 
 
 def _device(engine: ModuleType, where: Where) -> str:
-    """What the framework calls the card.
+    """Return what the framework calls the card.
 
     Raises:
         ToolError: It sees none.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAME = "TensorFlow"
 TRANSFER_BYTES, TRANSFERS = 1 << 26, 5
 STEPS, RUNS = 100, 7
-"""Of ``fit``: a run of so many steps, so many times, after one that does not count."""
+"""A run of ``fit`` of so many steps, so many times, after one that does not count."""
 OPTIMIZERS = {"disable_meta_optimizer": True}
 """Grappler would run equal operations once, and none whose result nobody reads."""
 
@@ -35,17 +35,17 @@ def prepare() -> None:
 
 
 def allow_tf32(allowed: bool) -> None:
-    """Whether float32 products of the chains that are built next may run in TF32."""
+    """Set whether float32 products of the chains that are built next may run in TF32."""
     tf.config.experimental.enable_tensor_float_32_execution(allowed)
 
 
 def release() -> str:
-    """The version of TensorFlow."""
+    """Return the version of TensorFlow."""
     return str(tf.__version__)
 
 
 def devices() -> list[str]:
-    """What the GPUs that TensorFlow sees are called."""
+    """Return what the GPUs that TensorFlow sees are called."""
     return [
         str(tf.config.experimental.get_device_details(card).get("device_name", card.name))
         for card in tf.config.list_physical_devices("GPU")
@@ -53,12 +53,12 @@ def devices() -> list[str]:
 
 
 def paces(where: str) -> dict[str, float]:
-    """What is no kernel, by its name in the card file: transfers, or Keras' part of a step."""
+    """Return what is no kernel, by its name in the card file: transfers, or Keras' part."""
     return _transfers() if where == "gpu" else {"beside_step_s": _beside_step_s()}
 
 
 def _beside_step_s() -> float:
-    """Seconds that Keras' ``fit`` takes beside each train step: iterator, callbacks, logs.
+    """Return seconds that Keras' ``fit`` takes beside each train step: iterator, callbacks, logs.
 
     The median of runs of ``fit`` of a model that computes nearly nothing, less a call of a
     function that does nothing, which every estimate has.
@@ -88,7 +88,7 @@ def _run_s(ends_s: list[float]) -> float:
 
 
 def _transfers() -> dict[str, float]:
-    """Bytes per second from the host's memory to the card and back."""
+    """Return bytes per second from the host's memory to the card and back."""
     data = np.ones(TRANSFER_BYTES // 4, np.float32)
     there, back = [], []
     for _ in range(TRANSFERS):
@@ -109,7 +109,7 @@ def _transfers() -> dict[str, float]:
 
 
 def chain(point: Point | None, count: int, execution: str) -> Callable[[], Any]:
-    """A call that runs a kernel ``count`` times, one after the other; None: a call that runs none.
+    """Make a call that runs a kernel ``count`` times in a row; None: a call that runs none.
 
     Args:
         point: The kernel.
@@ -137,7 +137,7 @@ def wait(result: Value) -> None:
 
 
 def _ordered(run: Callable[..., Any], given: tuple[Any, ...], count: int) -> Value:
-    """Each waits for the one before, so that they run alone as in a step's longest path.
+    """Let each wait for the one before, so that they run alone as in a step's longest path.
 
     Every second one takes the result of the one before where it may write over it: about so many of
     a step's operations on elements do, and they need no new memory.
@@ -152,13 +152,13 @@ def _ordered(run: Callable[..., Any], given: tuple[Any, ...], count: int) -> Val
 
 
 def _is_alike(last: Value, given: tuple[Any, ...]) -> bool:
-    """Whether a result can stand for the first operand; products would take other factors."""
+    """Return whether a result can stand for the first operand; products take other factors."""
     elementwise = len({tuple(one.shape) for one in given}) == 1 and given[0].shape.rank < 2
     return elementwise and last.shape == given[0].shape and last.dtype == given[0].dtype
 
 
 def _compiled(run: Callable[..., Any], given: tuple[Any, ...], count: int) -> Value:
-    """XLA fuses nothing across a barrier; all results are asked for, so that it drops none."""
+    """Compile so that XLA fuses nothing across a barrier and drops no result."""
     results: list[Any] = []
     for _ in range(count):
         made = run(*given)

@@ -35,7 +35,7 @@ RAW: dict[str, Callable[..., Any]] = {
 
 
 def built(point: Point) -> Built:
-    """What computes the kernel once, and what it is given."""
+    """Return what computes the kernel once, and what it is given."""
     makers = {
         "gemm": _product, "convolution": _convolution, "sum": _sum, "softmax": _softmax,
         "loss": _loss, "pool": _pool, "pool_gradient": _pool_gradient,

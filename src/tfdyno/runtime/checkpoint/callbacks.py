@@ -25,7 +25,7 @@ _CODE = (
 
 
 def callback_state(callbacks: Sequence[Any]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The state of each callback, and a note for each attribute that cannot be kept.
+    """Return the state of each callback, and a note for each attribute that cannot be kept.
 
     What Keras' own callbacks are constructed with (``patience``, ``min_delta``) is left to the
     script: ReduceLROnPlateau turns the sign of ``min_delta`` at its first epoch, and would again.
@@ -102,7 +102,7 @@ def _settings_of_keras(kind: type) -> frozenset[str]:
 
 
 def _settings(kind: type, package: str = "") -> frozenset[str]:
-    """Names of the constructors' parameters in a class and those above it."""
+    """Return names of the constructors' parameters in a class and those above it."""
     names: set[str] = set()
     for cls in kind.__mro__:
         if "__init__" in vars(cls) and cls is not object:
@@ -113,12 +113,12 @@ def _settings(kind: type, package: str = "") -> frozenset[str]:
 
 
 def _has_weights(value: object) -> bool:
-    """A model or a variable: what it holds may have changed since the script made it."""
+    """Return a model or a variable: what it holds may have changed since the script made it."""
     return hasattr(value, "trainable_variables") or hasattr(value, "assign")
 
 
 def _without_tensors(value: object) -> Value:
-    """Tensors as numpy has them: they never change. Variables do, and stay what they are."""
+    """Return tensors as numpy has them: they never change. Variables do, and stay what they are."""
     if isinstance(value, list | tuple):
         return type(value)(map(_without_tensors, value)) if type(value) in (list, tuple) else value
     if type(value) is dict:

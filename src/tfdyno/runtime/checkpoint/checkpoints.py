@@ -95,7 +95,7 @@ class Checkpoints:
             undo.pop_all()
 
     def due(self, step: int, now_s: float) -> bool:
-        """Whether a checkpoint is due: by steps at each multiple, however many run at once.
+        """Return whether a checkpoint is due: by steps at each multiple, however many run at once.
 
         By time none is due while one is being written: a slow disk then takes fewer.
 
@@ -116,7 +116,7 @@ class Checkpoints:
         return bool(self._every_s) and passed_s >= self._every_s and not self._writer.busy
 
     def due_by_steps(self, step: int) -> bool:
-        """Whether a checkpoint is due whatever the clock says: all workers count alike."""
+        """Return whether a checkpoint is due whatever the clock says: all workers count alike."""
         every = self._every_steps
         return bool(every) and step // every > self._step // every
 
@@ -202,7 +202,7 @@ class Checkpoints:
         self._writer.wait()
 
     def latest(self) -> Checkpoint | None:
-        """The newest whole checkpoint; ``notes`` names the damaged ones that were passed over."""
+        """Return the newest whole checkpoint; ``notes`` names the damaged ones passed over."""
         self.wait()
         found = latest(self.folder, self.notes)
         for checkpoint in list_checkpoints(self.folder)[0]:
@@ -260,7 +260,7 @@ class Checkpoints:
                 self._lock.close()
 
     def __enter__(self) -> Self:
-        """Itself; closed at the end of the ``with``."""
+        """Return itself; closed at the end of the ``with``."""
         return self
 
     def __exit__(

@@ -84,12 +84,12 @@ class DamagedError(ValueError):
 
 
 def member_name(number: int) -> str:
-    """Numbers, not names: a variable may be called anything, also the same as another."""
+    """Return numbers, not names: a variable may be called anything, also the same as another."""
     return f"{number:06}"
 
 
 def read_marker(marker: Path) -> Checkpoint:
-    """What a marker says.
+    """Return what a marker says.
 
     Raises:
         DamagedError: It is not what was written, or cannot be read.
@@ -147,7 +147,7 @@ def check_data(checkpoint: Checkpoint) -> None:
 
 
 def read_arrays(checkpoint: Checkpoint) -> Iterator[tuple[Entry, Array]]:
-    """Each array of the data file, one at a time in memory.
+    """Give each array of the data file, one at a time in memory.
 
     Raises:
         ToolError: The file cannot be read.
@@ -164,7 +164,7 @@ def read_arrays(checkpoint: Checkpoint) -> Iterator[tuple[Entry, Array]]:
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """A dtype by its name, with those that TensorFlow has and numpy has not."""
+    """Return a dtype by its name, with those that TensorFlow has and numpy has not."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -174,7 +174,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 
 def list_checkpoints(folder: Path) -> tuple[list[Checkpoint], dict[Path, str]]:
-    """All with a whole marker, the newest first; and the other markers with what ails them."""
+    """List all with a whole marker, the newest first; and the other markers with what ails them."""
     found, damaged = [], {}
     for marker in sorted(folder.glob("step-*.json")):
         if not OWN_NAME.fullmatch(marker.name):
@@ -187,7 +187,7 @@ def list_checkpoints(folder: Path) -> tuple[list[Checkpoint], dict[Path, str]]:
 
 
 def latest(folder: Path, notes: list[str] | None = None) -> Checkpoint | None:
-    """The newest checkpoint whose files are whole; None where there is none.
+    """Return the newest checkpoint whose files are whole; None where there is none.
 
     Args:
         folder: Where they lie.

@@ -74,7 +74,7 @@ def _plain_dictionary(
 
 
 def from_plain(value: Value, arrays: Mapping[str, Any]) -> Value:
-    """The value that ``to_plain`` was given, with numpy's numbers as Python's."""
+    """Return the value that ``to_plain`` was given, with numpy's numbers as Python's."""
     if isinstance(value, list):
         return [from_plain(item, arrays) for item in value]
     if not isinstance(value, dict):
@@ -93,12 +93,12 @@ def from_plain(value: Value, arrays: Mapping[str, Any]) -> Value:
 
 
 def sealed(content: dict[str, Any]) -> bytes:
-    """JSON with its own sum as the last key, so that a reader notices a changed byte."""
+    """Return JSON with its own sum as the last key, so that a reader notices a changed byte."""
     return _text({**content, _SUM: zlib.crc32(_text(content))})
 
 
 def unsealed(data: bytes) -> dict[str, Any]:
-    """The content of ``sealed``.
+    """Return the content of ``sealed``.
 
     Raises:
         ValueError: It is not JSON, or not what was written.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def random_state() -> dict[str, Any]:
-    """All states as plain values; None for a generator that nothing has used yet."""
+    """Return all states as plain values; None for a generator that nothing has used yet."""
     return {
         "python": random.getstate(),
         "numpy": _listed(np.random.get_state(legacy=False)),
@@ -34,7 +34,7 @@ def random_state() -> dict[str, Any]:
 
 
 def drawn_since(state: dict[str, Any]) -> frozenset[str]:
-    """Which of Python's and numpy's generators have drawn since ``random_state`` returned this."""
+    """Return which of Python's and numpy's generators drew since ``random_state`` returned this."""
     now = random_state()
     return frozenset(name for name in ("python", "numpy") if now[name] != state[name])
 
@@ -62,14 +62,14 @@ def restore_random_state(state: dict[str, Any], *, leave: Container[str] = ()) -
 
 
 def _listed(state: Value) -> Value:
-    """Numpy's state with lists for its arrays."""
+    """Write numpy's state with lists for its arrays."""
     if isinstance(state, dict):
         return {key: _listed(value) for key, value in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
 
 
 def _tensorflow_seeds() -> tuple[int, Any] | None:
-    """TensorFlow's global seed, and where it is in drawing seeds of operations from it."""
+    """Return TensorFlow's global seed, and where it is in drawing operations' seeds from it."""
     seed, draws = global_seed(), operation_seeds()
     return None if seed is None or draws is None else (int(seed), draws.getstate())
 

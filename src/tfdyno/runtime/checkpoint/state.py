@@ -28,11 +28,12 @@ State = list[tuple[str, Any]]
 _NUMBER = re.compile(r"_\d+(?=[_/#]|$)")
 _COMPONENT = re.compile(r"(.*?)(?:_(\d+))?")
 _REPLICAS = "replicas/"
-"""Before the name of a variable: what each replica has of its sum, one after the other."""
+"""What stands before the name of a variable: what each replica has of its sum, one after the other.
+"""
 
 
 def state_of(model: Model, extra: Iterable[Any] = ()) -> State:
-    """Everything that training changes, in a stable order and under unique names.
+    """Return everything that training changes, in a stable order and under unique names.
 
     The model's variables with the states of its seed generators, then those of its optimizers
     (slots, averages, accumulators, the loss scale; also of optimizers that a model with an own
@@ -60,7 +61,7 @@ def state_of(model: Model, extra: Iterable[Any] = ()) -> State:
 
 
 def optimizers_of(model: Model) -> list[Any]:
-    """The optimizer of ``compile``, then those that a model with an own ``train_step`` keeps."""
+    """Return the optimizer of ``compile``, then those that an own ``train_step`` keeps."""
     import keras
 
     found = [getattr(model, "optimizer", None)]
@@ -151,7 +152,7 @@ def take_part(state: State) -> None:
 
 
 def _raw(variable: Variable) -> Value:
-    """TensorFlow's variable inside a Keras one; on JAX what reads and sets all its parts."""
+    """Return TensorFlow's variable inside a Keras one; on JAX what reads and sets all its parts."""
     import keras
 
     if not isinstance(variable, keras.Variable):
@@ -164,7 +165,7 @@ def _raw(variable: Variable) -> Value:
 
 
 def _is_on_read(raw: Value) -> bool:
-    """Whether each replica has a value of its own, as those of metrics do."""
+    """Return whether each replica has a value of its own, as those of metrics do."""
     if not hasattr(raw, "values"):
         return False
     import tensorflow as tf
@@ -174,7 +175,7 @@ def _is_on_read(raw: Value) -> bool:
 
 
 def _is_sum(raw: Value) -> bool:
-    """Whether several replicas add to it, each to its own share."""
+    """Return whether several replicas add to it, each to its own share."""
     if not _is_on_read(raw):
         return False
     import tensorflow as tf
@@ -185,7 +186,7 @@ def _is_sum(raw: Value) -> bool:
 
 
 def _stacked(raw: Value) -> Array:
-    """What each replica has of a sum, those of other workers included: ``(replicas, *shape)``."""
+    """Stack what each replica has of a sum, those of other workers too: ``(replicas, *shape)``."""
     import tensorflow as tf
 
     strategy, own = raw.distribute_strategy, [part.numpy() for part in raw.values]
@@ -196,7 +197,7 @@ def _stacked(raw: Value) -> Array:
 
 
 def _read(raw: Value) -> Array:
-    """The value without a copy where TensorFlow gives it so."""
+    """Return the value without a copy where TensorFlow gives it so."""
     import tensorflow as tf
 
     if _is_on_read(raw) and raw.aggregation == tf.VariableAggregation.NONE:
@@ -244,7 +245,7 @@ def _described(name: str, variable: Variable) -> Entry:
 
 
 def first_difference(there: Sequence[Entry], here: Sequence[Entry]) -> str:
-    """Where two lists of variables part, as half a sentence; empty where they do not.
+    """Say where two lists of variables part, as half a sentence; empty where they do not.
 
     Keras numbers layers without a name over the whole process: where a model is built a second
     time, ``dense`` and ``dense_1`` are ``dense_2`` and ``dense_3``. So much may differ.
@@ -262,7 +263,7 @@ def first_difference(there: Sequence[Entry], here: Sequence[Entry]) -> str:
 
 
 def _same_name(there: str, here: str, shifts: dict[str, int]) -> bool:
-    """Whether the names are equal but for numbers, all moved by one amount for each word."""
+    """Return whether the names are equal but for numbers, all moved by one amount for each word."""
     if there.startswith("optimizer/") and here.startswith("optimizer/"):
         # Slots repeat the names of their variables, and lie below what built the optimizer.
         there, here = there.rpartition("/")[2], here.rpartition("/")[2]

@@ -18,7 +18,7 @@ class Beside:
     """
 
     def __init__(self, doing: str) -> None:
-        """``doing`` completes "… failed" where the work raises what nobody expected."""
+        """Take ``doing``, which completes "… failed" where the work raises what nobody expected."""
         self._doing = doing
         self._thread: threading.Thread | None = None
         self._error: TfdynoError | None = None

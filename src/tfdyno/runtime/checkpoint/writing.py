@@ -93,7 +93,7 @@ def _own_files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
 
 
 def refusal(folder: Path, step: int, error: OSError, size_bytes: int) -> ToolError:
-    """The system's refusal of a checkpoint as a sentence, with what can be done."""
+    """Return the system's refusal of a checkpoint as a sentence, with what can be done."""
     why = error.strerror or str(error)
     remedy = REMEDIES.get(error.errno or 0, "make the folder writable again")
     if error.errno in REMEDIES:
@@ -105,7 +105,7 @@ def refusal(folder: Path, step: int, error: OSError, size_bytes: int) -> ToolErr
 
 
 def _free_name(path: Path) -> Path:
-    """``path``, or a name beside it while the checkpoint there is still the valid one."""
+    """Return ``path``, or a name beside it while the checkpoint there is still the valid one."""
     number, free = 0, path
     while free.exists():
         number += 1

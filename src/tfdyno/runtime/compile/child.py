@@ -71,7 +71,7 @@ def _program(compiled: xla_gpu.Compiled, request: CompileStep, seconds_s: float)
 
 
 def _rematerialisation(compiled: xla_gpu.Compiled, held_bytes: float) -> Rematerialisation | None:
-    """What XLA computes again, in the bytes of the buffer plan.
+    """Return what XLA computes again, in the bytes of the buffer plan.
 
     XLA's account during the pass is not the plan's, which it makes later; what the pass saved is
     the same in both.
@@ -89,7 +89,7 @@ def _rematerialisation(compiled: xla_gpu.Compiled, held_bytes: float) -> Remater
 
 
 def _largest_elements(module: ir.Module) -> int:
-    """Elements of the largest tensor that the compiled step may hold."""
+    """Return elements of the largest tensor that the compiled step may hold."""
     from math import prod
 
     from jaxlib.mlir import ir

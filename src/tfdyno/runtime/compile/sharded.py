@@ -61,7 +61,7 @@ def compile_sharded(request: CompileSharded, progress: child.Progress) -> Sharde
 
 
 def dimension(tensor: TensorSpec, kind: str, cards: int) -> int | None:
-    """The dimension of an argument that is divided among so many cards; None: each holds it all.
+    """Return the dimension of an argument that cards divide; None: each holds it all.
 
     The first that divides evenly; of weights in tensor parallel the last, so that every card
     computes a part of a layer's outputs.
@@ -76,7 +76,7 @@ def dimension(tensor: TensorSpec, kind: str, cards: int) -> int | None:
 
 
 def sharding(tensor: TensorSpec, kind: str, cards: int) -> str:
-    """How an argument is shared, as XLA writes it: ``{devices=[4,1]<=[4]}``."""
+    """Return how an argument is shared, as XLA writes it: ``{devices=[4,1]<=[4]}``."""
     place = dimension(tensor, kind, cards)
     if place is None:
         return _REPLICATED

@@ -14,7 +14,7 @@ BLOCKS = (2147483647, 65535, 65535)
 
 
 def target_text(target: Target) -> str:
-    """``stream_executor.GpuTargetConfigProto`` as text (openxla/xla, device_description.proto)."""
+    """Write ``stream_executor.GpuTargetConfigProto`` as text (device_description.proto of XLA)."""
     major, minor = target.compute_capability.split(".")
     return f"""gpu_device_info {{
   cuda_compute_capability {{ major: {major} minor: {minor} }}

@@ -61,7 +61,7 @@ def prepare() -> None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the packages that decide what is compiled."""
+    """Return versions of the packages that decide what is compiled."""
     return {name: _version(name) for name in PACKAGES}
 
 
@@ -122,7 +122,7 @@ def _options(cards: int) -> Value:
 
 @contextlib.contextmanager
 def _standard_error() -> Iterator[list[str]]:
-    """The lines that C++ code writes to standard error; all but notes are passed on."""
+    """Read what C++ code writes to standard error; all but notes are passed on."""
     lines: list[str] = []
     read, write = os.pipe()
     real = os.dup(2)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 VERBOSE = "hlo_rematerialization=1"
-"""For ``TF_CPP_VMODULE``, with ``TF_CPP_MIN_LOG_LEVEL`` 0."""
+"""The value for ``TF_CPP_VMODULE``, with ``TF_CPP_MIN_LOG_LEVEL`` 0."""
 _NOTE = re.compile(r"^I\d{4} ")
 _LIMIT = re.compile(r"HloRematerialization\(\) with memory limit of ([\d.]+[KMGT]?i?B)")
 _COUNT = re.compile(r"Rematerialized (\d+) instructions in module ")
@@ -43,7 +43,7 @@ class Told:
 
 
 def told(lines: Iterable[str]) -> Told | None:
-    """The last run of the pass that changed the program or failed; None where there was none.
+    """Return the pass's last run that changed the program or failed; None where there was none.
 
     The warning alone is enough: it is what XLA writes at any verbosity.
     """
@@ -76,5 +76,5 @@ def told(lines: Iterable[str]) -> Told | None:
 
 
 def is_note(line: str) -> bool:
-    """Whether a line only informs: at that verbosity there are hundreds, which nobody asked for."""
+    """Return whether a line only informs: at that verbosity there are hundreds, not asked for."""
     return bool(_NOTE.match(line))

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 MOST_READ_BYTES = 512 << 20
 MOST_READ_S = 3.0
-"""Of the cold reading; what it read is read warm again."""
+"""The longest time of the cold reading; what it read is read warm again."""
 MOST_FORGET_S = 5.0
 _CHUNK_BYTES = 1 << 20
 _MOST_NAMES = 2_000_000
 _TRIED_NAMES = 20
 _MOST_SIZED = 2_000
-"""Of more files than this, so many are looked at for the size of all."""
+"""The most files that are looked at for the size of all."""
 _LOOK_S = 0.002
 _NOT_DATA = (".py", ".pyc", ".so", ".pyi", ".log", ".json.part")
 
 
 def named_files(dataset: Dataset) -> tuple[str, ...]:
-    """Files whose names a source of the pipeline holds, in its order.
+    """Return files whose names a source of the pipeline holds, in its order.
 
     A tensor of text holds names if one of a few of its values is a file.
     """
@@ -52,7 +52,7 @@ def named_files(dataset: Dataset) -> tuple[str, ...]:
 
 
 def _texts(stage: Dataset) -> list[Any]:
-    """Tensors of text that a source holds: file names of a reader, or elements."""
+    """Return tensors of text that a source holds: file names of a reader, or elements."""
     named = getattr(stage, "_filenames", None)
     if isinstance(named, tf.data.Dataset):
         return [text for source in walk(named) for text in _texts(source)]
@@ -70,7 +70,7 @@ class OpenedFiles:
     """
 
     def __init__(self) -> None:
-        """Nothing was seen yet."""
+        """Begin with nothing seen."""
         self.seen: dict[str, None] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
@@ -177,7 +177,7 @@ def disk_facts(
 
 
 def file_system(name: str) -> str:
-    """``ext4``: what holds a file, by the longest mount point; empty: not known."""
+    """Return ``ext4``: what holds a file, by the longest mount point; empty: not known."""
     path = str(Path(name).resolve())
     rows = [row.split() for row in text_of(Path("/proc/self/mounts")).splitlines()]
     held = [
@@ -189,7 +189,7 @@ def file_system(name: str) -> str:
 
 
 def _sample(names: Sequence[str], count: int) -> list[str]:
-    """At most so many of them, evenly over the whole, in their order."""
+    """Take at most so many of them, evenly over the whole, in their order."""
     if len(names) <= count:
         return list(names)
     return [names[at * len(names) // count] for at in range(count)]
@@ -203,7 +203,7 @@ def _size(name: str) -> int:
 
 
 def _read(names: Sequence[str], most_bytes: int, is_over: Callable[[], bool]) -> tuple[int, int]:
-    """Bytes that were read, and of how many files; a file that cannot be read is left out."""
+    """Count bytes read, and of how many files; a file that cannot be read is left out."""
     buffer = memoryview(bytearray(_CHUNK_BYTES))
     total = count = 0
     for name in names:

@@ -58,7 +58,7 @@ class LoopData(LoopBench):
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Around the script."""
+        """Watch around the script."""
         with watched(self), reading_watched(self.reading):
             yield
 

@@ -38,7 +38,7 @@ class DataMeasure:
     """What is known when somebody asks for the end is the result."""
 
     def __init__(self, reference: str, plan: Plan, progress: Callable[[str], None]) -> None:
-        """Nothing is measured yet.
+        """Measure nothing yet.
 
         Args:
             reference: The workload as typed.
@@ -96,7 +96,7 @@ class DataMeasure:
         )
 
     def _all(self, data: Data, flow: Flow) -> None:
-        """Rounds come first: they alone say something when the rest is stopped."""
+        """Put rounds first: they alone say something when the rest is stopped."""
         sets = self._sets()
         label: RoundKind = "warm"
         if _is_cached(data) and not self._first_pass(data, sets[0]):
@@ -129,7 +129,7 @@ class DataMeasure:
         return tuple(opened.seen)
 
     def _sets(self) -> list[CpuSet]:
-        """All CPUs, then fewer."""
+        """Return all CPUs, then fewer."""
         numbers = by_core(allowed())
         every = CpuSet(cpus=usable_cpus(numbers), numbers=numbers)
         if not (self.plan.fewer_cpus and hasattr(os, "sched_setaffinity")):
@@ -164,7 +164,7 @@ class DataMeasure:
             self._looks.append(look)
 
     def _files(self, files: tuple[str, ...], flow: Flow, every: CpuSet) -> None:
-        """The disk by itself, and rounds that read from it."""
+        """Measure the disk by itself, and rounds that read from it."""
         if not files:
             return
         self.progress("reading the files in order")
@@ -181,7 +181,7 @@ class DataMeasure:
 
 
 def _without_pipes(data: Data, one: FeedRound) -> FeedRound:
-    """The round; where workers are processes, what was read are their batches, and no files."""
+    """Return the round; where workers are processes, what was read are their batches."""
     return replace(one, read_bytes=0, disk_bytes=0) if data.uses_processes else one
 
 
@@ -190,7 +190,7 @@ def _is_cached(data: Data) -> bool:
 
 
 def looked_at_stages(source: Source, flow: Flow, most_s: float) -> tuple[StageFacts, ...]:
-    """The stages of a pipeline, sources first, from a run of its own exactly as it is written.
+    """Return a pipeline's stages, sources first, from a run of its own exactly as it is written.
 
     Args:
         source: The pipeline.
@@ -213,5 +213,5 @@ def looked_at_stages(source: Source, flow: Flow, most_s: float) -> tuple[StageFa
 
 
 def batch_size(batch: Batch) -> int:
-    """Samples in a batch; 1 where it has no first dimension."""
+    """Return samples in a batch; 1 where it has no first dimension."""
     return leading(batch) or 1

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from tfdyno.runtime.diagnose.input import Source
 
 WARM_S = 2.0
-"""Before the first round: buffers fill, TensorFlow finds its number of threads."""
+"""The time before the first round: buffers fill, TensorFlow finds its number of threads."""
 SETTLE_S = 0.3
-"""After each change of the CPUs."""
+"""The time after each change of the CPUs."""
 SETTLE_BATCHES = 2
 _HOST = HostWatch()
 _OWN_READ_BYTES_PER_S = 65_536
@@ -79,7 +79,7 @@ class Flow:
         return self.first is not None
 
     def next(self) -> Value:
-        """The next batch; None: there are no more.
+        """Return the next batch; None: there are no more.
 
         Raises:
             StopAsked: The end was asked for.

@@ -43,7 +43,7 @@ class Data:
     source: Source
     title: str
     workers: int = 0
-    """Of a PyDataset."""
+    """The workers of a PyDataset."""
     uses_processes: bool = False
     batches_per_epoch: int = 0
     """0: not known."""
@@ -92,7 +92,7 @@ def _of_task(name: str, batch_size: int) -> Data:
 
 
 def _of_function(reference: str, batch_size: int) -> Data:
-    """Of ``file.py:function[:data]``, whether there is a model beside the data or not."""
+    """Read ``file.py:function[:data]``, whether there is a model beside the data or not."""
     import keras
 
     place, name, *data_name = reference.split(":")
@@ -111,7 +111,7 @@ def _of_function(reference: str, batch_size: int) -> Data:
 def of_fit(
     arguments: dict[str, Any], title: str, batch_size: int = 0, notes: tuple[str, ...] = ()
 ) -> Data:
-    """The data of a call of ``fit`` as Keras would read it.
+    """Return the data of a call of ``fit`` as Keras would read it.
 
     Args:
         arguments: Of the call, by name.
@@ -156,7 +156,7 @@ def of_fit(
 
 
 def _is_shuffled(x: Tensor) -> bool:
-    """Whether ``shuffle`` of ``fit`` means something for it."""
+    """Return whether ``shuffle`` of ``fit`` means something for it."""
     return not isinstance(x, tf.data.Dataset | types.GeneratorType)
 
 

@@ -26,7 +26,7 @@ _MOST_DIFFERENCES = 2
 def described(
     function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]
 ) -> Description:
-    """All arguments by their names, structures taken apart: ``x``, ``x['image']``, ``x[0]``."""
+    """Name all arguments, structures taken apart: ``x``, ``x['image']``, ``x[0]``."""
     found: Description = {}
     for name, value in _named(function, args, named):
         for path, leaf in _leaves(name, value):
@@ -37,7 +37,7 @@ def described(
 
 
 def difference(earlier: Sequence[Description], now: Description) -> str:
-    """How the arguments differ from those of the most similar earlier trace.
+    """Return how the arguments differ from those of the most similar earlier trace.
 
     Returns:
         ``argument x: shape (32, 8) -> (31, 8)``; where no argument differs, that something else

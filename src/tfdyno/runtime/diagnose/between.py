@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SAVING = "checkpoint"
 MOST_CALLS = 16
-"""Of other functions in a step that is repeated with them."""
+"""The most calls of other functions in a step that is repeated with them."""
 _VALIDATES = re.compile(r"(?i)(^|_)(val|valid|validate|validation|eval|evaluate|test)(_|$)")
 
 
@@ -93,18 +93,18 @@ class Between:
         self.times.functioned("", seconds_s)
 
     def step_begins(self) -> list[Callable[[], Any]]:
-        """The calls of functions since the last step, each as it was; none where they are many."""
+        """Return calls of functions since the last step, each as it was; none: they are many."""
         calls, self._calls = self._calls, []
         self._now.clear()
         return calls if len(calls) <= MOST_CALLS else []
 
     def often(self) -> bool:
-        """Whether other functions belong to the steps, as what is not ``rare`` does."""
+        """Return whether other functions belong to the steps, as what is not ``rare`` does."""
         seen = seen_steps(self.times)
         return sum(step.function_s > 0.0 for step in seen) > RARE_RATIO * len(seen)
 
     def facts(self, steps_per_epoch: int) -> tuple[tuple[CallbackFacts, ...], int]:
-        """What is done beside the steps, and the steps of an epoch.
+        """Return what is done beside the steps, and the steps of an epoch.
 
         What is done now and then is spread over those.
 
@@ -144,13 +144,13 @@ class Between:
             self._calls.append(call)
 
     def _title(self, name: str) -> str:
-        """A function without gradients that takes batch after batch validates."""
+        """Return a function without gradients that takes batch after batch validates."""
         validates = name not in self.done and (self._most[name] > 1 or _VALIDATES.search(name))
         return f"{VALIDATION} ({name})" if validates else name
 
 
 def _distance(names: set[str], seen: Sequence[Step]) -> int:
-    """Steps from one time to the next of what is done most often; all, where it is done once."""
+    """Count steps from one to the next of what is most frequent; all, where it is done once."""
     if not names:
         return 0
     places: dict[str, list[int]] = {name: [] for name in names}
@@ -164,7 +164,7 @@ def _distance(names: set[str], seen: Sequence[Step]) -> int:
 
 
 def _costs_s(name: str, times: StepTimes, seen: Sequence[Step], typical_s: float) -> list[float]:
-    """What each time took beyond a usual step; the first one is traced, and as long as the others.
+    """Return what each took beyond a usual step; the first is traced, and as long as the others.
 
     Empty where there was only that.
     """

@@ -110,7 +110,7 @@ class CallbackTimes:
             spent.step_s += seconds_s
 
     def facts(self) -> tuple[CallbackFacts, ...]:
-        """What each callback took, those that took anything."""
+        """Return what each callback took, those that took anything."""
         own = max(0, self.times.own_from)
         steps = max(1, sum(step.count for step in self.times.steps[own:]))
         found = []
@@ -130,7 +130,7 @@ class CallbackTimes:
 
 
 def in_each_step(found: Sequence[CallbackFacts], steps: int) -> tuple[CallbackFacts, ...]:
-    """What callbacks take where an epoch is one call of the step, which holds all of it.
+    """Return what callbacks take where an epoch is one call of the step, which holds all of it.
 
     Args:
         found: What they take.
@@ -143,7 +143,7 @@ def in_each_step(found: Sequence[CallbackFacts], steps: int) -> tuple[CallbackFa
 
 
 def _typical(taken: Sequence[float]) -> float:
-    """The mean; the first call does more than the others where there are others."""
+    """Return the mean; the first call does more than the others where there are others."""
     return mean(taken[1:] or taken)
 
 
@@ -163,7 +163,7 @@ class ValidationTimes:
         most_s: float = MOST_VALIDATION_S,
         told: Callable[[float], None] = lambda _seconds_s: None,
     ) -> None:
-        """Nothing is validated yet; ``told`` takes the seconds of each validation as it ran."""
+        """Time nothing yet; ``told`` takes the seconds of each validation as it ran."""
         self.model, self.now, self.most_s, self.told = model, now, most_s, told
         self.is_enough: Callable[[], bool] = lambda: False
         """Whether the training is about to end, so that no more validation is needed."""
@@ -175,7 +175,7 @@ class ValidationTimes:
         self._was_warm = False
 
     def watch(self) -> None:
-        """From now on every validation of the model's ``fit`` is timed."""
+        """Time every validation of the model's ``fit`` from now on."""
         evaluate = self.model.evaluate
 
         def timed_evaluate(*arguments: Any, **named: Any) -> Value:
@@ -191,7 +191,7 @@ class ValidationTimes:
         watch_calls(self.model, "test", self._counted)
 
     def facts(self, every: int = 1) -> tuple[CallbackFacts, ...]:
-        """What validation takes per epoch; nothing where there was none.
+        """Return what validation takes per epoch; nothing where there was none.
 
         Args:
             every: So many epochs are validated once.

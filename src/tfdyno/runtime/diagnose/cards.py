@@ -34,7 +34,7 @@ def steady(span_s: tuple[float, float], facts: StepFacts) -> SteadySpan:
 
 
 def used_cards(visible: Sequence[str], variables: Iterable[str], replicas: int) -> tuple[int, ...]:
-    """Numbers of the cards that a training uses, in CUDA's order.
+    """Return numbers of the cards that a training uses, in CUDA's order.
 
     TensorFlow opens every card that it sees, but trains on the first ones unless it is told.
 

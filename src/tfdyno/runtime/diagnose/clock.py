@@ -21,10 +21,10 @@ SYNC_S = 0.05
 _STALLED_RATIO = 0.05
 _STALL_FACTOR = 10.0
 RARE_RATIO = 0.4
-"""Of the steps, beside which a thing is done now and then. A loop does things at every second or
-third of its steps: with 1/2 or 1/3 a step more or less would decide."""
+"""The share of the steps beside which a thing is done now and then. A loop does things at every
+second or third of its steps: with 1/2 or 1/3 a step more or less would decide."""
 FEWEST = 2
-"""Of steps that take longer than all limits, so many are waited for."""
+"""The fewest of steps that take longer than all limits: so many are waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Step:
     """0.0: the step is no call of one function."""
     callback_s: float
     wait_s: float
-    """In reading data, wherever that happened."""
+    """The time in reading data, wherever that happened."""
     wait_outside_s: float
     """The part of it outside of the call."""
     count: int
@@ -45,13 +45,13 @@ class Step:
     group: int
     """Steps of a device that was not waited for between them."""
     validation_s: float = 0.0
-    """In the validation of the epoch before."""
+    """The time in the validation of the epoch before."""
     checkpoint_s: float = 0.0
-    """In saving, which is time of callbacks too."""
+    """The time in saving, which is time of callbacks too."""
     function_s: float = 0.0
-    """In other functions of TensorFlow's that a loop calls between two steps."""
+    """The time in other functions of TensorFlow's that a loop calls between two steps."""
     beside_s: Mapping[str, float] = field(default_factory=dict)
-    """In what a loop does beside its steps, by name."""
+    """The time in what a loop does beside its steps, by name."""
 
 
 @dataclass(slots=True)
@@ -262,7 +262,7 @@ def own_steps(times: StepTimes) -> OwnSteps:
 
 
 def _without_stalls(steps: Sequence[Step]) -> list[Step]:
-    """All but the few that took many times as long: what they waited for is in no typical step.
+    """Drop the few that took many times as long: what they waited for is in no typical step.
 
     A loop of the script's own opens its data anew at each of its epochs, which nothing marks.
     """
@@ -274,14 +274,14 @@ def _without_stalls(steps: Sequence[Step]) -> list[Step]:
 
 
 def seen_steps(times: StepTimes) -> Sequence[Step]:
-    """Those after warm-up; of a training that ended before, all but the first."""
+    """Return those after warm-up; of a training that ended before, all but the first."""
     if not _is_warm(times):
         return times.steps[1:] or times.steps
     return times.steps[times.own_from : times.slowed_from or len(times.steps)]
 
 
 def holds_epochs(times: StepTimes) -> bool:
-    """Whether each step is the first of its epoch: then it holds all that an epoch costs."""
+    """Return whether each step is the first of its epoch: then it holds all that an epoch costs."""
     return all(step.is_first_of_epoch for step in seen_steps(times))
 
 
@@ -290,13 +290,13 @@ def _is_warm(times: StepTimes) -> bool:
 
 
 def rare(steps: Sequence[Step]) -> set[str]:
-    """What is done beside a few of the steps."""
+    """Return what is done beside a few of the steps."""
     counts = Counter(name for step in steps for name in step.beside_s)
     return {name for name, count in counts.items() if count < RARE_RATIO * len(steps)}
 
 
 def _python_s(step: Step) -> float:
-    """What is neither a call, nor a callback, nor reading; a step without a call has none."""
+    """Return what is no call, callback, or reading; a step without a call has none."""
     if not step.call_s:
         return 0.0
     named_s = step.call_s + step.function_s + step.callback_s + step.wait_outside_s
@@ -305,7 +305,7 @@ def _python_s(step: Step) -> float:
 
 
 def even(steps: Sequence[Step]) -> list[float]:
-    """What each took; steps of a device that was not waited for between them take their mean."""
+    """Return what each took; steps of a device not waited for between them take their mean."""
     groups: dict[int, list[float]] = {}
     for step in steps:
         groups.setdefault(step.group, []).append(step.whole_s)
@@ -313,7 +313,7 @@ def even(steps: Sequence[Step]) -> list[float]:
 
 
 def _steady(whole_s: Sequence[float]) -> int:
-    """Where the steady state begins; 0 where too little would be left of the steps."""
+    """Return where the steady state begins; 0 where too little would be left of the steps."""
     if any(seconds <= 0 for seconds in whole_s):
         return 0
     start = steady_from(whole_s)

@@ -15,7 +15,7 @@ class Epochs(FitWatcher):
     """Behind the user's callbacks: counts the steps of each epoch, and keeps the training going."""
 
     def __init__(self, times: StepTimes, *, first: int = 0, last: int = 1) -> None:
-        """No epoch has begun.
+        """Begin before any epoch.
 
         Args:
             times: The clock, which is told of each epoch.
@@ -44,17 +44,17 @@ class Epochs(FitWatcher):
         return max(0, self.last - self.first)
 
     def number(self, epoch: int) -> int:
-        """The user's own epochs again and again: what looks up their number finds it."""
+        """Return the user's own epochs again and again: what looks up their number finds it."""
         return self.first + (epoch - self.first) % self.count if self.count else epoch
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Called by Keras, which gives all callbacks the same ``params``."""
+        """Take the ``params`` that Keras gives to all callbacks."""
         super().set_params(params)
         if params and "epochs" in params:
             params["epochs"] = self.last
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Called by Keras. Data that gave nothing in the epoch before has ended."""
+        """Begin an epoch. Data that gave nothing in the epoch before has ended."""
         if self._has_begun and not self.position:
             self._has_ended = self.model.stop_training = True
         self._has_begun = True
@@ -62,11 +62,11 @@ class Epochs(FitWatcher):
         self.times.epoch()
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Called by Keras. Who stops early has seen data that were repeated for the look."""
+        """End an epoch. Who stops early has seen data that were repeated for the look."""
         self.keep_going()
 
     def keep_going(self) -> None:
-        """After a callback of the user's: the end that it asks for is put off, and noted."""
+        """Put off the end that a callback of the user's asks for, and note it."""
         if self.model.stop_training and not (self.times.done or self._has_ended):
             self.model.stop_training = False
             self.asked_at = self.asked_at or self.times.step_count

@@ -106,7 +106,7 @@ def look_at_fit(call: Call, look: StepsInspection, times: StepTimes | None = Non
 
 
 def _arguments(call: Call, look: StepsInspection, notes: list[str]) -> dict[str, Any]:
-    """The call's own, but for the epochs and what the recipe sets of the data."""
+    """Return the call's own, but for the epochs and what the recipe sets of the data."""
     wanted = call.batch_size(look.recipe)
     arguments = dict(call.arguments)
     if arguments.get("x") is None:
@@ -129,7 +129,7 @@ def _arguments(call: Call, look: StepsInspection, notes: list[str]) -> dict[str,
 
 
 def _workers(adapter: Value) -> int:
-    """Of a PyDataset that makes its batches ahead; 0: it does not."""
+    """Count a PyDataset's workers that make batches ahead; 0: it does not."""
     has_queue = getattr(adapter, "enqueuer", None) is not None
     return max(1, int(adapter.py_dataset.workers)) if has_queue else 0
 
@@ -166,7 +166,7 @@ class _Parts:
         return max(epochs.longest, 0 if self.times.done else epochs.position)
 
     def run(self, arguments: dict[str, Any], progress: Callable[[str], None]) -> None:
-        """The user's own training, until enough was seen or it ends."""
+        """Run the user's own training, until enough was seen or it ends."""
         given = arguments.get("callbacks") or []
         kept = given if isinstance(given, keras.callbacks.CallbackList) else None
         listed = keras.tree.flatten(kept.callbacks if kept else given)
@@ -191,12 +191,12 @@ class _Parts:
             self.model.fit(**arguments)
 
     def _waited(self, seconds_s: float) -> None:
-        """What a callback or a validation reads is in their own time already."""
+        """Leave out what a callback or a validation reads, which is in their own time already."""
         if self.times.inside:
             self.times.waited(seconds_s)
 
     def seen(self, arguments: dict[str, Any], end: str = "") -> Rest:
-        """What was seen of the training itself; runs nothing."""
+        """Return what was seen of the training itself; runs nothing."""
         notes = (*self.epochs.notes, *self.validation.notes)
         every = arguments.get("validation_freq") or 1
         callbacks = (*self.callbacks.facts(),
@@ -210,7 +210,7 @@ class _Parts:
         return Rest(callbacks=callbacks, said=said, end=end, notes=notes)
 
     def rest(self, arguments: dict[str, Any]) -> Rest:
-        """The input by itself, and the step on one batch that is held."""
+        """Return the input by itself, and the step on one batch that is held."""
         rest = self.seen(arguments)
         said, notes = rest.said, rest.notes
         iterator = self.iterator
@@ -265,7 +265,7 @@ class _Parts:
         dataset: Dataset,
         said: dict[str, Any],
     ) -> dict[str, Any]:
-        """The same train function on one batch, its profile, and its steps in fewer calls."""
+        """Run the same train function on one batch, its profile, and its steps in fewer calls."""
         strategy = self.model.distribute_strategy
         held = held_dataset(batch, dataset.element_spec)
         iterator = iter(strategy.experimental_distribute_dataset(held))
@@ -280,7 +280,7 @@ class _Parts:
         return {"held_s": held_s, "calls": calls, "operations": operations}
 
     def _calls(self, iterator: DataIterator, held_s: tuple[float, ...]) -> CallFacts | None:
-        """None where they would tell nothing, or cannot be run."""
+        """Return None where they would tell nothing, or cannot be run."""
         model, times = self.model, self.times
         if replicas(model) > 1 or not worth_a_look(model, held_s, times.steps[0].call_s):
             return None

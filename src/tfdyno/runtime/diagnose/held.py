@@ -24,7 +24,7 @@ _WARM_S, _WARM_STEPS = 0.5, 3
 
 
 def held_dataset(batch: Batch, element_spec: Spec = None) -> Value:
-    """One batch without end, with the open sizes of the dataset that it is from.
+    """Return one batch without end, with the open sizes of the dataset that it is from.
 
     A step is traced for the shapes of its iterator: with others it would be traced again. No
     thread makes anything ready ahead, which would cost more than taking the batch.
@@ -46,7 +46,7 @@ def _is_plain(element_spec: Spec) -> bool:
 
 
 def _opened(parts: tuple[Any, ...], element_spec: Spec) -> Value:
-    """The parts of a batch, which ``map`` gives one by one, with open sizes and in their order."""
+    """Return a batch's parts, which ``map`` gives one by one, open sizes and in their order."""
     given = zip(tf.nest.flatten(parts), tf.nest.flatten(element_spec), strict=True)
     opened = [
         tf.raw_ops.PlaceholderWithDefault(input=value, shape=spec.shape) for value, spec in given
@@ -55,7 +55,7 @@ def _opened(parts: tuple[Any, ...], element_spec: Spec) -> Value:
 
 
 def leading(batch: Batch) -> int:
-    """The first dimension of a batch's first tensor; 0: it has none."""
+    """Return the first dimension of a batch's first tensor; 0: it has none."""
     first = next(iter(tf.nest.flatten(batch)), None)
     if isinstance(first, tf.RaggedTensor):
         return int(first.nrows())
@@ -66,7 +66,7 @@ def leading(batch: Batch) -> int:
 
 
 def not_repeated(error: Exception) -> str:
-    """The sentence for a step that failed on a batch it had been run on before."""
+    """Return the sentence for a step that failed on a batch it had been run on before."""
     return f"The step could not be repeated: {first_line(error)[:200]}."
 
 
@@ -78,7 +78,7 @@ def timed_steps(
     sync: Callable[[], None] | None = None,
     now: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, ...]:
-    """Seconds of each step, one call after the other for so long, a short warm-up left out.
+    """Return seconds of each step, one call after the other for so long, a short warm-up left out.
 
     Args:
         step: One call.

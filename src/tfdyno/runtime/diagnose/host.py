@@ -42,7 +42,7 @@ class HostInspection:
     own_s: float
     """CPU seconds of this process."""
     children_s: float = 0.0
-    """Of all processes that it started."""
+    """The time of all processes that it started."""
     busy_s: float
     """CPU seconds that the allowed CPUs were busy with anything."""
     throttling: Throttling
@@ -66,7 +66,7 @@ class HostWatch:
         self._begin = self.look()
 
     def end(self) -> HostFacts:
-        """What was given since ``begin``.
+        """Return what was given since ``begin``.
 
         Raises:
             ValueError: ``begin`` was not called.
@@ -86,7 +86,7 @@ class HostWatch:
         )
 
     def look(self) -> HostInspection:
-        """The counters now."""
+        """Return the counters now."""
         own_s, children_s = tree_s(self._root)
         return HostInspection(
             at_s=time.monotonic(),
@@ -101,7 +101,7 @@ def facts(
     before: HostInspection, after: HostInspection, *, cpus: int, allowed: int,
     quotas: tuple[float, ...], threads: tuple[int, int],
 ) -> HostFacts:  # fmt: skip
-    """What lies between two looks.
+    """Return what lies between two looks.
 
     The limit counts as having held the training back for the share of its periods that ended with
     nothing left, or for the time that it stood still if that is less: the counter of time adds up
@@ -128,7 +128,7 @@ def facts(
 
 
 def tensorflow_threads(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Threads within one operation, and operations at once, that TensorFlow has.
+    """Return TensorFlow's threads within one operation, and operations at once.
 
     A limit of 0 means one per CPU that the process may use (``MaxParallelism`` in
     ``tsl/platform/cpu_info``), unless the environment says otherwise
@@ -147,7 +147,7 @@ def tensorflow_threads(environment: Mapping[str, str]) -> tuple[int, int]:
 
 
 def _busy_s(root: Path, allowed: frozenset[int]) -> float:
-    """Seconds that these CPUs were busy since the start; what a hypervisor took away counts."""
+    """Return seconds that these CPUs were busy since the start; a hypervisor's share counts."""
     ticks = 0
     for number, row in re.findall(r"^cpu(\d+) (.*)$", text_of(root / "proc/stat"), re.MULTILINE):
         if int(number) in allowed:
@@ -157,7 +157,7 @@ def _busy_s(root: Path, allowed: frozenset[int]) -> float:
 
 
 def tree_s(root: Path) -> tuple[float, float]:
-    """CPU seconds of this process, and of its descendants, those that ended included."""
+    """Return CPU seconds of this process and its descendants, those that ended included."""
     rows = {}
     parents: dict[int, list[int]] = {}
     for folder in (root / "proc").glob("[0-9]*"):
@@ -177,13 +177,13 @@ def tree_s(root: Path) -> tuple[float, float]:
 
 
 def memory_free_bytes(root: Path) -> int:
-    """What the machine has left for more, or the container if that is less; 0: not known."""
+    """Return what the machine has left for more, or the container if that is less; 0: not known."""
     found = re.search(r"^MemAvailable:\s+(\d+) kB", text_of(root / "proc/meminfo"), re.MULTILINE)
     return min([int(found[1]) * 1024, *room_bytes(root)]) if found else 0
 
 
 def memory_used_bytes(root: Path) -> tuple[int, int]:
-    """Bytes in use and in all: of the machine, or of a container of it that has less left.
+    """Return bytes in use and in all: of the machine, or of a container of it that has less left.
 
     Returns:
         0, 0 where that cannot be read.

@@ -73,7 +73,7 @@ class Ran:
 
     batch_s: tuple[float, ...]
     start_s: float
-    """Until the first batch was there."""
+    """The time until the first batch was there."""
     model: Model
     """What each stage did while those batches were made."""
     busy_s: float
@@ -84,7 +84,7 @@ class Ran:
 
 
 def by_itself(source: Source, limits: Limits) -> tuple[InputFacts | None, Any, str]:
-    """What ``looked`` gives, with an empty sentence; or nothing, with why the pipeline fails."""
+    """Return what ``looked`` gives and no sentence; or nothing, and why the pipeline fails."""
     try:
         return (*looked(source, limits), "")
     except TfdynoError:
@@ -219,7 +219,7 @@ def _timed(iterator: Iterator[Any], until: float, now: Callable[[], float]) -> l
 
 
 def endless(dataset: Dataset) -> Value:
-    """The dataset again and again; one that is empty ends nevertheless."""
+    """Return the dataset again and again; one that is empty ends nevertheless."""
     return dataset if _has_no_end(dataset) else added(dataset.repeat())
 
 
@@ -228,7 +228,7 @@ def _has_no_end(dataset: Dataset) -> bool:
 
 
 def flowing(dataset: Dataset) -> Value:
-    """The same stages over sources that never end, so that none begins anew while it is timed.
+    """Put the same stages over sources that never end, so that none begins anew while timed.
 
     TensorFlow forgets what a stage took when it ends, which is at once for what lies below a
     large ``shuffle``. Where a pipeline cannot be made again, it is repeated as a whole.
@@ -252,12 +252,12 @@ def flowing(dataset: Dataset) -> Value:
 
 
 def _is_source(stage: Dataset) -> bool:
-    """Whether a stage is repeated as a whole: a source, also one of files or of Python."""
+    """Return whether a stage is repeated as a whole: a source, also one of files or of Python."""
     return not stage._inputs() or kind(stage) in _WHOLE or title(stage) == "from_generator"
 
 
 def as_written(dataset: Dataset) -> Value:
-    """The same stages without what TensorFlow would rewrite: fused, added, made parallel."""
+    """Return the same stages without what TensorFlow would rewrite: fused, added, made parallel."""
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = False
     return dataset.with_options(options)
@@ -271,7 +271,7 @@ def _ends_with_prefetch(dataset: Dataset) -> bool:
 
 
 def bytes_of(batch: Batch) -> int:
-    """Bytes of the tensors of a batch, of texts their characters."""
+    """Return bytes of the tensors of a batch, of texts their characters."""
     total = 0
     for leaf in tf.nest.flatten(batch, expand_composites=True):
         if getattr(leaf, "dtype", None) == tf.string:
@@ -282,7 +282,7 @@ def bytes_of(batch: Batch) -> int:
 
 
 def _files(dataset: Dataset) -> int:
-    """Files whose names a source of the pipeline holds, where a stage reads files."""
+    """Return files whose names a source of the pipeline holds, where a stage reads files."""
     stages = list(walk(dataset))
     named = sum(_names(getattr(stage, "_filenames", None)) for stage in stages)
     if named:
@@ -304,7 +304,7 @@ def _names(names: Value) -> int:
 
 
 def read_bytes(counter: Literal["rchar", "read_bytes"] = "rchar") -> int:
-    """Bytes that this process has read so far; 0: not known.
+    """Return bytes that this process has read so far; 0: not known.
 
     Args:
         counter: ``rchar``: from files that lie in memory too; ``read_bytes``: from the disk alone.

@@ -51,7 +51,7 @@ class LineSampler:
         self._looker.start()
 
     def stop(self) -> dict[str, float]:
-        """Seconds by line, ``train.py:31``: the innermost one of the user's own counts."""
+        """Return seconds by line, ``train.py:31``: the innermost one of the user's own counts."""
         self._ended.set()
         self._ended_at = time.perf_counter()
         spent_s = {ident: s - self._cpu_s.get(ident, 0.0) for ident, s in _cpu_s().items()}
@@ -94,7 +94,7 @@ class LineSampler:
 
 
 def _cpu_s() -> dict[int, float]:
-    """CPU seconds of each thread that Python started, so far."""
+    """Return CPU seconds of each thread that Python started, so far."""
     found = {}
     for one in threading.enumerate():
         if one.ident is None or isinstance(one, threading._DummyThread):
@@ -105,7 +105,7 @@ def _cpu_s() -> dict[int, float]:
 
 
 def _own_place(frame: FrameType | None) -> tuple[str, int] | None:
-    """The user's own line that is running; none where it is Keras' loop, not a callback of it."""
+    """Return the user's own running line; none where it is Keras' loop, not a callback of it."""
     while frame is not None:
         if own_file(frame.f_code.co_filename):  # also of a ``fit`` of the user's own
             return frame.f_code.co_filename, frame.f_lineno

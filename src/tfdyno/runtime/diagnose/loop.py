@@ -184,7 +184,7 @@ class LoopLook(LoopBench):
         super().gradient_asked(sources)
 
     def facts(self) -> StepFacts:
-        """What was seen when the script has ended, by itself or because it was enough.
+        """Return what was seen when the script has ended, by itself or because it was enough.
 
         Raises:
             UsageError: Its loop cannot be looked at.
@@ -208,7 +208,7 @@ class LoopLook(LoopBench):
         return self._facts(*self._with_input(rest))
 
     def seen(self, end: str = "") -> StepFacts:
-        """What was seen of the loop itself; runs nothing.
+        """Return what was seen of the loop itself; runs nothing.
 
         Args:
             end: Why it ended before its time.
@@ -217,7 +217,7 @@ class LoopLook(LoopBench):
         return self._facts(Rest(said=said, end=end, notes=tuple(self.notes)), 0)
 
     def _facts(self, rest: Rest, read: int) -> StepFacts:
-        """All of it; ``read`` is the batch over all replicas, 0 where it is not known."""
+        """Return all of it; ``read`` is the batch over all replicas, 0 where it is not known."""
         assert self.outcome
         outcome, model = self.outcome, self.outcome.model
         samples = rest.input.samples_per_epoch if rest.input else 0
@@ -243,7 +243,7 @@ class LoopLook(LoopBench):
         return self._compiled or self._call.function if self._call else None
 
     def _said(self) -> dict[str, Any]:
-        """What the step tells of itself, asked while the script's variables are still there."""
+        """Return what the step tells of itself, asked while the script's variables are there."""
         if self._told is None:
             model = self.outcome.model if self.outcome else None
             arguments = self._call.arguments if self._call else {}
@@ -255,7 +255,7 @@ class LoopLook(LoopBench):
         return self._told
 
     def _with_input(self, rest: Rest) -> tuple[Rest, int]:
-        """What is known of the input too, and the batch over all replicas; 0: not known."""
+        """Return what is known of the input too, and the batch over all replicas; 0: not known."""
         dataset = self.dataset if self.dataset is not None else self._read
         if not isinstance(dataset, tf.data.Dataset):
             return rest, 0
@@ -286,7 +286,7 @@ class LoopLook(LoopBench):
         return result
 
     def _hold(self, call: Callable[[], Any]) -> None:
-        """The same step with what it was called with last, again and again."""
+        """Repeat the same step with what it was called with last."""
         self.watched.close()
         self._said()
         self.dataset = self._read
@@ -311,7 +311,7 @@ class LoopLook(LoopBench):
             self._active.pop()
 
     def _held_step(self, call: Callable[[], Any]) -> Callable[[], Any] | None:
-        """The call; where it takes an iterator, with one of a batch that is held."""
+        """Return the call; where it takes an iterator, with one of a batch that is held."""
         last = self._call
         if last is None:
             return call

@@ -45,7 +45,7 @@ class LastCall:
         return next((one for one in values if isinstance(one, tf.data.Iterator)), None)
 
     def held(self, compiled: Value = None) -> Callable[[], Any]:
-        """The same with a batch that is held in each of its iterators.
+        """Return the same with a batch that is held in each of its iterators.
 
         Args:
             compiled: Called instead of the function; None: it itself.
@@ -56,7 +56,7 @@ class LastCall:
 
 
 def in_turns(step: Callable[[], Any], others: Sequence[Callable[[], Any]]) -> Callable[[], None]:
-    """One call of each, one after the other."""
+    """Return one call of each, one after the other."""
 
     def every() -> None:
         step()

@@ -41,7 +41,7 @@ _FUNCTION = type(tf.function(lambda: None))
 def facts_of(
     model: Model, arguments: Structure = None, *, function: Function = None
 ) -> dict[str, Any]:  # fmt: skip
-    """Fields of ``StepFacts`` that the model tells; nothing runs.
+    """Return fields of ``StepFacts`` that the model tells; nothing runs.
 
     Args:
         model: A Keras model that has run a step; None for a loop without one.
@@ -74,7 +74,7 @@ def facts_of(
 
 
 def step_graphs(model: Model, function: Function = None) -> Iterator[Any]:
-    """Graphs of all traces of a model's train step or of a function, those it calls included."""
+    """Return graphs of all traces of a model's train step or a function, with those it calls."""
     begin = function if function is not None else getattr(model, "train_function", None)
     waiting = [
         concrete.graph
@@ -92,7 +92,7 @@ def step_graphs(model: Model, function: Function = None) -> Iterator[Any]:
 
 
 def _functions(begin: Value) -> list[Any]:
-    """The ``tf.function`` objects that a Python function is, or closes over."""
+    """Return the ``tf.function`` objects that a Python function is, or closes over."""
     found: list[Any] = []
     waiting, seen = [(begin, 0)], set()
     while waiting:
@@ -115,7 +115,7 @@ def _functions(begin: Value) -> list[Any]:
 
 
 def _called(graph: Graph) -> list[Any]:
-    """Graphs of the functions that a graph holds."""
+    """Return graphs of the functions that a graph holds."""
     held = getattr(graph, "_functions", {})
     return [
         getattr(one, "graph", None) for one in (held.values() if hasattr(held, "values") else ())
@@ -138,7 +138,7 @@ def _variables(model: Model, function: Function) -> list[Any]:
 
 
 def _precision(model: Model, trainable: list[Any]) -> str:
-    """The policy that most layers with weights have; without a model the variables' dtype."""
+    """Return the policy of most layers with weights; without a model the variables' dtype."""
     if model is not None and hasattr(model, "_flatten_layers"):
         parts = [one for one in model._flatten_layers(include_self=False) if one.weights]
         names = Counter(one.dtype_policy.name for one in parts or [model])
@@ -159,7 +159,7 @@ def _execution(model: Model, function: Function, graphs: list[Any]) -> str:
 
 
 def _wide_inputs(arguments: Structure) -> Iterator[str]:
-    """Arrays are left out where ``fit`` gets them: Keras turns them into its own float."""
+    """Leave arrays out where ``fit`` gets them: Keras turns them into its own float."""
     named = arguments if isinstance(arguments, Mapping) else {}
     for name, value in named.items():
         spec = getattr(value, "element_spec", None)
@@ -184,7 +184,7 @@ def _wide_inputs(arguments: Structure) -> Iterator[str]:
 
 
 def _wide_operations(wide: list[Any]) -> Iterator[str]:
-    """A few operations of whole tensors, by the user's line that asked for them."""
+    """Find a few operations of whole tensors, by the user's line that asked for them."""
     found: dict[str, str] = {}
     for one in wide:
         place = _line(one)
@@ -206,7 +206,7 @@ def _python_steps(model: Model, operations: list[Any]) -> Iterator[str]:
 
 
 def _line(operation: Operation) -> str:
-    """The user's line that made an operation of a graph; empty where it is not known."""
+    """Return the user's line that made an operation of a graph; empty where it is not known."""
     for frame in reversed(operation.traceback or ()):
         filename, line = frame[0], frame[1]
         if own_file(filename):
@@ -215,19 +215,19 @@ def _line(operation: Operation) -> str:
 
 
 def _registered(operation: Operation) -> str:
-    """Where the Python function behind a ``PyFunc`` operation is defined."""
+    """Find where the Python function behind a ``PyFunc`` operation is defined."""
     called = python_function_of(operation.get_attr("token"))
     return code_place(called.__code__) if isinstance(called, FunctionType) else ""
 
 
 def _device(variable: Variable) -> str:
-    """``CPU:0``; of a mirrored variable that of its first part."""
+    """Return ``CPU:0``; of a mirrored variable that of its first part."""
     name = str(getattr(_inner(variable), "device", "") or "")
     return ":".join(name.split("/")[-1].replace("device:", "").split(":")[-2:]) or "unknown"
 
 
 def _inner(variable: Variable) -> Value:
-    """TensorFlow's variable inside of Keras' own."""
+    """Return TensorFlow's variable inside of Keras' own."""
     return (
         getattr(variable, "value", variable) if isinstance(variable, keras.Variable) else variable
     )

@@ -73,7 +73,7 @@ def all_told() -> None:
 
 
 def _wait() -> None:
-    """Until every device has done what it was given."""
+    """Wait until every device has done what it was given."""
     sync = getattr(tf.test.experimental, "sync_devices", None)
     if sync:
         sync()

@@ -40,7 +40,7 @@ class SoFar:
         times.heed = self.heed
 
     def goes_on(self, facts: Callable[[], StepFacts]) -> None:
-        """The look itself is over; what is looked at behind it adds to what ``facts`` gives."""
+        """End the look itself; what is looked at behind it adds to what ``facts`` gives."""
         self._facts = lambda _end: facts()
 
     @property
@@ -54,7 +54,7 @@ class SoFar:
             raise self.stop
 
     def stopped(self, signal_name: str) -> SeenSteps | None:
-        """What to hand over after a stop; None before the first step.
+        """Return what to hand over after a stop; None before the first step.
 
         Args:
             signal_name: ``SIGTERM`` or ``Ctrl-C``.
@@ -65,12 +65,12 @@ class SoFar:
         return replace(seen, stopped=signal_name)
 
     def failed(self, error: TfdynoError) -> SeenSteps | None:
-        """What to hand over after a failure; None where steps were too few to tell anything."""
+        """Return what to hand over after a failure; None where steps were too few."""
         seen = self._seen("It failed")
         return replace(seen, failed=failure_of(error)) if seen else None
 
     def with_steps(self, error: TfdynoError) -> TfdynoError:
-        """The error, with what the few steps took that ran before it."""
+        """Return the error, with what the few steps took that ran before it."""
         if self._times is None or not self._times.steps:
             return error
         ran = f"before that {steps_words(self._times)}"
@@ -91,7 +91,7 @@ class SoFar:
 
 
 def steps_words(times: StepTimes) -> str:
-    """``3 steps ran: the first took 1.31 s with compiling, the others 41 ms each``."""
+    """Write ``3 steps ran: the first took 1.31 s with compiling, the others 41 ms each``."""
     first, *others = times.steps
     told = f"took {_words(first.whole_s or first.call_s)} with compiling"
     if not others:

@@ -55,7 +55,7 @@ Model = dict[int, Node]
 
 
 def model_of(iterator: DataIterator) -> Model:
-    """The model of a running iterator; empty where TensorFlow keeps none or does not tell."""
+    """Return a running iterator's model; empty where TensorFlow keeps none or does not tell."""
     try:
         nodes = iterator_model(iterator).nodes
         return {
@@ -74,13 +74,13 @@ def model_of(iterator: DataIterator) -> Model:
 
 
 def plain(name: str) -> str:
-    """A node's name as a stage's is compared with it: ``ParallelMapV2`` -> ``map``."""
+    """Return a node's name as a stage's is compared with it: ``ParallelMapV2`` -> ``map``."""
     short = re.sub(r"^(Parallel|Finite|Forever)(?=[A-Z])", "", name)
     return re.sub(r"(Dataset)?(V\d+)?$", "", short).lower()
 
 
 def between(before: Model, after: Model) -> Model:
-    """What happened from one look at a model to the next; iterators that are gone are left out."""
+    """Return what happened between two looks at a model; iterators that are gone are left out."""
     nothing = Node(name="", elements=0, seconds_s=0.0, output_bytes=0, inputs=())
     found = {}
     for number, node in after.items():
@@ -104,7 +104,7 @@ class Spent:
 
 
 def matched(dataset: Dataset, model: Model) -> dict[int, Spent]:
-    """What was spent, by ``id`` of each stage that a node of the model stands for.
+    """Return what was spent, by ``id`` of each stage that a node of the model stands for.
 
     What iterators made by a stage's own function took (the files of an ``interleave``) is the
     stage's.
@@ -147,7 +147,7 @@ def _is_of(stage: Dataset, node: Node) -> bool:
 
 
 def _leads_to(stage: Dataset, number: int, model: Model) -> bool:
-    """Whether a node, or one above it that TensorFlow added, stands for the stage."""
+    """Return whether a node, or one above it that TensorFlow added, stands for the stage."""
     while kind(stage) in _UNSEEN and len(stage._inputs()) == 1:
         stage = stage._inputs()[0]
     node = model[number]
@@ -174,7 +174,7 @@ def stage_facts(
     batches: int,
     running: Model,
 ) -> tuple[StageFacts, ...]:
-    """All stages of a pipeline, sources first.
+    """Return all stages of a pipeline, sources first.
 
     Args:
         dataset: Its end.
@@ -227,7 +227,7 @@ def _maps_are_parallel(running: Model) -> bool:
 
 
 def parallel_calls(stage: Dataset) -> int:
-    """Elements that a stage works on at once; -1: TensorFlow chooses."""
+    """Return elements that a stage works on at once; -1: TensorFlow chooses."""
     calls = _number(stage, "_num_parallel_calls") or _number(stage, "_num_parallel_reads")
     return calls or 1
 
@@ -247,7 +247,7 @@ def _own(stage: Dataset) -> Iterator[Callable[..., Any]]:
 
 
 def operations(stage: Dataset) -> list[str]:
-    """Names of the TensorFlow operations in a stage's functions, each once, nested ones too."""
+    """Name the TensorFlow operations in a stage's functions, each once, nested ones too."""
     found: dict[str, None] = {}
     for wrapper in stage._functions():
         definition = wrapper.function.graph.as_graph_def()

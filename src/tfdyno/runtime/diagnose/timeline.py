@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def timeline_of(times: StepTimes, traced_s: Mapping[int, float]) -> TimelineFacts:
-    """All steps after warm-up; of a training that ended before, all but the first.
+    """Return all steps after warm-up; of a training that ended before, all but the first.
 
     Args:
         times: The clock.

@@ -55,11 +55,11 @@ class Reading:
         self._of[iterator] = dataset
 
     def dataset_of(self, iterator: DataIterator) -> Value:
-        """What an iterator reads; None: not known."""
+        """Return what an iterator reads; None: not known."""
         return self._of.get(iterator, self._whole)
 
     def of_step(self) -> Value:
-        """What was read for the step that begins now; None: nothing.
+        """Return what was read for the step that begins now; None: nothing.
 
         Of several datasets, as of a ``zip``, the one that Python waited for longest. One that was
         not read for the step before is none of them: a validation between the two reads its own.
@@ -71,7 +71,7 @@ class Reading:
         return self._of_step
 
     def forget(self) -> None:
-        """Nothing was read so far."""
+        """Forget what was read so far."""
         self.dataset = self._of_step = None
         self._since.clear()
         self._before.clear()
@@ -147,12 +147,12 @@ def places_kept() -> AbstractContextManager[None]:
 
 
 def made_at(stage: Dataset) -> str:
-    """``train.py:41`` of the call that made a stage; empty: not the user's own, or not known."""
+    """Return ``train.py:41`` of the call that made a stage; empty: not the user's, or not known."""
     return str(getattr(stage, _MADE_AT, ""))
 
 
 def own_line() -> str:
-    """``train.py:41`` of the innermost line of the user's own that is running."""
+    """Return ``train.py:41`` of the innermost line of the user's own that is running."""
     frame = sys._getframe(1)
     for _ in range(_DEEPEST):
         if is_own(frame.f_code.co_filename):
@@ -164,7 +164,7 @@ def own_line() -> str:
 
 
 def line_of(function: Function) -> str:
-    """``train.py:12`` where a function of the user's own begins; empty for any other."""
+    """Return ``train.py:12`` where a function of the user's own begins; empty for others."""
     code = getattr(getattr(function, "func", function), "__code__", None)
     if code is None:
         code = getattr(vars(type(function)).get("__call__"), "__code__", None)

@@ -88,19 +88,19 @@ class Watching:
         self._step_s += time.perf_counter() - began
 
     def retraces(self) -> tuple[RetraceFacts, ...]:
-        """Functions that were traced again, the longest first."""
+        """Return functions that were traced again, the longest first."""
         return self._traces.facts()
 
     def traced_s(self) -> dict[int, float]:
-        """Seconds of tracing again, by the number of steps that were done before."""
+        """Return seconds of tracing again, by the number of steps that were done before."""
         return self._traces.step_s
 
     def growth(self) -> tuple[GrowthFacts, ...]:
-        """Memory that grows with the steps, with what holds it."""
+        """Return memory that grows with the steps, with what holds it."""
         return self._growth.facts()
 
     def memory(self) -> tuple[MemoryCourse, ...]:
-        """How memory moved from step to step, whether it grows or not."""
+        """Return how memory moved from step to step, whether it grows or not."""
         return self._growth.memory()
 
     @property
@@ -109,9 +109,9 @@ class Watching:
         return self._growth.is_slow
 
     def memory_words(self) -> str:
-        """``1.2 GiB``: what the process holds now."""
+        """Write ``1.2 GiB``: what the process holds now."""
         return f"the process holds {format_bytes(self._growth.resident_bytes)}"
 
     def is_sure(self) -> bool:
-        """Whether more steps would tell no more of its growth."""
+        """Return whether more steps would tell no more of its growth."""
         return self._growth.is_sure()

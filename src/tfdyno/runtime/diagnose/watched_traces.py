@@ -32,9 +32,9 @@ MADE_AGAIN = "a new tf.function for each call"
 DATASET_AGAIN = "a new dataset for each call"
 ITERATOR_AGAIN = "a new iterator over several devices for each call"
 _ITERATORS = "multi_device_iterator_ops.py"
-"""Of TensorFlow: makes its functions anew for each iterator."""
+"""TensorFlow's code that makes its functions anew for each iterator."""
 _FEWEST_MADE = 2
-"""After the first: a second function of the same code may well be meant."""
+"""The fewest made after the first: a second function of the same code may well be meant."""
 _MOST_EARLIER = 16
 _CALLS = "_tfdyno_calls"
 _DEEP = 4
@@ -97,7 +97,7 @@ class TraceWatch:
         self._originals = {}
 
     def facts(self) -> tuple[RetraceFacts, ...]:
-        """What was traced again, the longest first."""
+        """Return what was traced again, the longest first."""
         for function, key in self._keys.items():
             self._seen[key].calls += vars(function).pop(_CALLS, 0)
         found = [facts for seen in self._seen.values() if (facts := _facts(seen))]
@@ -172,7 +172,7 @@ class TraceWatch:
     def _compiled_again(
         self, function: Function, args: Value, named: Value, key: Value, began: float
     ) -> None:  # fmt: skip
-        """One trace may serve all shapes, but XLA compiles for each of them."""
+        """Count XLA's compiles, one for each shape, though one trace may serve all."""
         seconds_s = time.perf_counter() - began
         known = self._compiled[function]
         known.add(key)
@@ -203,7 +203,7 @@ class TraceWatch:
         del earlier[:-_MOST_EARLIER]
 
     def _known(self, function: Function) -> list[Description]:
-        """Arguments of earlier traces; those from before the watch as TensorFlow kept them."""
+        """Return earlier traces' arguments; those from before the watch as TensorFlow kept them."""
         if function in self._earlier:
             return self._earlier[function]
         found = []
@@ -258,7 +258,7 @@ def _made_again(seen: _Seen) -> str:
 
 
 def _identity(function: Function) -> tuple[Key, str, bool]:
-    """The same for all functions that one piece of code makes, its name, whether of ``tf.data``.
+    """Return the same for all functions of one piece of code, its name, whether of ``tf.data``.
 
     Keras makes its train and its test function by the same lines: the functions, layers and
     models that they close over tell them apart.

@@ -59,7 +59,7 @@ class StepsInspection:
     cards: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """What the cards can do by the catalogue, as ``diagnose_work`` takes it; empty: not known."""
     so_far: SoFar = field(default_factory=SoFar)
-    """For a look that ends before its time."""
+    """What was seen so far, for a look that ends before its time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Subject:
     model: Any = None
     """A Keras model; None: the loop has none."""
     batch_size: int = 0
-    """Over all replicas."""
+    """Samples over all replicas."""
     replica_count: int = 1
     worker_count: int = 1
     steps_per_execution: int = 1
@@ -82,7 +82,7 @@ class Subject:
     function: Any = None
     """The step of a loop, if it is a ``tf.function``."""
     cards: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """As ``StepsInspection`` has them."""
+    """The cards as ``StepsInspection`` has them."""
     notes: tuple[str, ...] = ()
 
 
@@ -137,7 +137,7 @@ class Watched:
         times.opening, times.stepped = self._open, self._step
 
     def close(self) -> None:
-        """The last step has ended: keep what the watchers saw."""
+        """Keep what the watchers saw, as the last step has ended."""
         if self.host is not None:
             return
         if self._watching is None:
@@ -176,7 +176,7 @@ class Watched:
 
 
 def new_times(look: StepsInspection) -> StepTimes:
-    """A clock that waits for a card now and then; a CPU's steps end when their call does."""
+    """Return a clock that waits for a card now and then; a CPU's steps end when their call does."""
     from tfdyno.runtime.base.reference_speed import synchronise
 
     has_card = bool(tf.config.list_physical_devices("GPU"))  # opens none of them
@@ -200,7 +200,7 @@ def refuse_few(times: StepTimes) -> None:
 def profile_of(
     run: Callable[[], object], held_s: tuple[float, ...], said: dict[str, Any], count: int = 1
 ) -> OperationFacts | None:
-    """Where the time of the step goes on a batch that is held; None: there is no profile.
+    """Say where the step's time goes on a batch that is held; None: there is no profile.
 
     Args:
         run: One call of the step.
@@ -224,7 +224,7 @@ def profile_of(
 
 
 def _shared(found: OperationFacts, count: int) -> OperationFacts:
-    """What a call of several steps took, as each of them."""
+    """Return what a call of several steps took, as each of them."""
     shared: dict[str, Any] = {}
     for each in dataclasses.fields(found):
         value = getattr(found, each.name)
@@ -238,7 +238,7 @@ def _shared(found: OperationFacts, count: int) -> OperationFacts:
 
 
 def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
-    """Everything that one look gave."""
+    """Return everything that one look gave."""
     watched.close()
     assert watched.host
     times = watched.times
@@ -293,7 +293,7 @@ def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
 
 
 def _own_work(subject: Subject, operations: OperationFacts | None) -> tuple[float, ...]:
-    """Of each card of several replicas; other cards may be idle, and nobody waits for those."""
+    """Return that of each card of several replicas; nobody waits for other cards."""
     if operations is None or len(operations.device_own_s) != subject.replica_count:
         return ()
     return operations.device_own_s

@@ -42,7 +42,7 @@ def work_of(
     cards: Mapping[str, Sequence[float]],
     replica_count: int = 1,
 ) -> dict[str, Any]:
-    """Fields of ``StepFacts``: ``step_flops``, ``unaligned``, and of the cards what is known.
+    """Return fields of ``StepFacts``: ``step_flops``, ``unaligned``, and what is known of cards.
 
     Args:
         model: A Keras model; None for a loop without one.
@@ -64,7 +64,7 @@ def work_of(
 
 
 def graph_flops(function: Function) -> float:
-    """FLOPs of the products in a traced step, backward pass included; 0.0 where not all are known.
+    """Sum the products' FLOPs in a traced step, backward too; 0.0 where not all are known.
 
     Two for a multiply-add. A step that was traced for several shapes has no single number.
     """
@@ -88,7 +88,7 @@ def graph_flops(function: Function) -> float:
 
 
 def _needed(graph: Graph) -> list[Any]:
-    """Operations that run: gradients that nobody asked for stand in a graph and are left out."""
+    """Return operations that run: gradients that nobody asked for are left out."""
     waiting = [one.op for one in graph.outputs] + list(graph.control_outputs)
     found: dict[str, Any] = {}
     while waiting:
@@ -100,7 +100,7 @@ def _needed(graph: Graph) -> list[Any]:
 
 
 def unaligned(model: Model) -> tuple[str, ...]:
-    """Layers with a tenth of the products or more whose width is no multiple of 8.
+    """Return layers with a tenth of the products or more whose width is no multiple of 8.
 
     A head of ten classes is no matter: it has next to no work.
     """
@@ -112,7 +112,7 @@ def unaligned(model: Model) -> tuple[str, ...]:
 
 
 def capability() -> str:
-    """Of the first card, ``8.0``; empty without one."""
+    """Return that of the first card, ``8.0``; empty without one."""
     with contextlib.suppress(ValueError, RuntimeError, IndexError):
         first = tf.config.list_physical_devices("GPU")[0]
         found = tf.config.experimental.get_device_details(first).get("compute_capability")
@@ -121,7 +121,7 @@ def capability() -> str:
 
 
 def memory() -> tuple[int, int]:
-    """Bytes in use at most, and that may be: of the first card, else of this machine now.
+    """Return bytes in use at most, and that may be: of the first card, else of this machine now.
 
     Of the machine, or of the container where that has less left: what others hold counts too.
     """
@@ -138,7 +138,7 @@ def _layers(model: Model) -> Sequence[Any]:
 
 
 def _work(layer: Layer) -> tuple[str, float, int] | None:
-    """``dense_1: 1001 units`` with products per sample and width; None: it has none."""
+    """Write ``dense_1: 1001 units`` with products per sample and width; None: it has none."""
     kind = type(layer).__name__
     noun = "units" if kind == "Dense" else "filters" if kind.startswith("Conv") else ""
     try:

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"_\d+$")
 def check(
     source: Source, formats: Iterable[Format], refused: RefusedNames
 ) -> tuple[ObstacleFact, ...]:
-    """Every obstacle once.
+    """Return every obstacle once.
 
     Args:
         source: The model.
@@ -51,7 +51,7 @@ def check(
 
 
 def layer_of(operation: str, layers: Iterable[str]) -> str:
-    """The layer that an operation belongs to, by the innermost part of its name that is one."""
+    """Return an operation's layer, by the innermost part of its name that is one."""
     known = set(layers)
     for part in reversed(operation.split("/")[:-1]):
         for name in (part, _NUMBER.sub("", part)):
@@ -91,7 +91,7 @@ def _layers(source: Source, kind: Format, rules: Mapping[str, list[str]]) -> lis
 def _types(
     source: Source, kind: Format, base: Format, rules: Mapping[str, list[str]]
 ) -> list[ObstacleFact]:
-    """Types of inputs and outputs, and for ONNX those that layers compute in."""
+    """Return types of inputs and outputs, and for ONNX those that layers compute in."""
     seen = {spec.dtype.name: "" for spec in (*source.specs, *source.outputs.values())}
     if source.model is not None and base == "onnx":
         computing = set(compute_dtypes(source.model))
@@ -116,7 +116,7 @@ def _operations(source: Source, kind: Format, nodes: list[Operation]) -> list[Ob
 
 
 def _onnx_operations(source: Source) -> list[Operation]:
-    """Operations of the graph that tf2onnx has no handler for, after its own clean-up of it."""
+    """List the graph's operations without a handler of tf2onnx, after its own clean-up."""
     convert = tf2onnx_module()
     handlers = convert.handler.tf_op.create_mapping(convert.constants.PREFERRED_OPSET, [])
     nodes = [node for node in _frozen(source) if not node.op.startswith("_")]
@@ -124,7 +124,7 @@ def _onnx_operations(source: Source) -> list[Operation]:
 
 
 def _frozen(source: Source) -> list[Any]:
-    """The nodes that tf2onnx would convert, those in bodies of loops included."""
+    """Return the nodes that tf2onnx would convert, those in bodies of loops included."""
     concrete = source.function().get_concrete_function()
     names = [tensor.name for tensor in concrete.inputs if tensor.dtype.name != "resource"]
     outputs = [tensor.name for tensor in concrete.outputs]
@@ -151,7 +151,7 @@ def _functions(node: Operation) -> list[str]:
 
 
 def _graph_operations(source: Source, patterns: list[str]) -> list[Operation]:
-    """Operations of the traced graph whose name is refused."""
+    """Return operations of the traced graph whose name is refused."""
     graph = source.function().get_concrete_function().graph.as_graph_def()
     nodes = [*graph.node, *(n for function in graph.library.function for n in function.node_def)]
     return [node for node in nodes if any(fnmatch.fnmatchcase(node.op, one) for one in patterns)]
@@ -169,7 +169,7 @@ def _litert(source: Source, kind: Format) -> list[ObstacleFact]:
 
 
 def tf2onnx_module() -> Value:
-    """The converter, made to work with numpy 2 as Keras does; raises ``UsageError`` without it."""
+    """Return the converter, made to work with numpy 2; raises ``UsageError`` without it."""
     try:
         import onnx  # noqa: F401
         import tf2onnx

@@ -157,7 +157,7 @@ def _facts(source: Source) -> ModelFacts:
 
 
 def _vocabularies(source: Source) -> dict[str, int]:
-    """How many numbers the embedding knows that an input of whole numbers goes to, by input."""
+    """Return how many numbers an input's embedding knows, by input of whole numbers."""
     if source.model is None:
         return {}
     sizes = [

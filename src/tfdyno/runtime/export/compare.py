@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     Run = Callable[[Arrays], Arrays]
 
 _PROBABILITY, _LOGIT = 0.5, 0.0
-"""Above which a single score names class 1."""
+"""The score above which a single one names class 1."""
 
 
 def filled(run: Run, size: int) -> Run:
-    """Something that takes ``size`` rows at once and no other number, for fewer rows.
+    """Make what takes ``size`` rows at once and no other number take fewer rows.
 
     The last row is repeated, and what comes of the repetitions is left out.
     """
@@ -39,7 +39,7 @@ def filled(run: Run, size: int) -> Run:
 
 
 def classes(scores: np.ndarray, *, threshold: float = _PROBABILITY) -> np.ndarray:
-    """The class that each row of scores names; of a single score, whether it is above a threshold.
+    """Return the class of each row of scores; of a single score, whether it is above a threshold.
 
     Whole numbers are classes already.
     """
@@ -51,7 +51,7 @@ def classes(scores: np.ndarray, *, threshold: float = _PROBABILITY) -> np.ndarra
 
 
 def named(scores: np.ndarray) -> np.ndarray:
-    """Which rows name a class at all: one whose largest score is NaN or infinite names none.
+    """Return which rows name a class at all: one whose largest score is NaN or infinite names none.
 
     A score of minus infinity beside finite ones is how models rule a class out.
     """
@@ -61,7 +61,7 @@ def named(scores: np.ndarray) -> np.ndarray:
 
 
 def clear(scores: np.ndarray, *, threshold: float = _PROBABILITY) -> np.ndarray:
-    """Rows whose class leads by more than ``CLEAR_LEAD_RATIO`` of their largest score, 1 at least.
+    """Mark rows whose class leads by over ``CLEAR_LEAD_RATIO`` of the largest score (1 at least).
 
     A single score leads by how far it is from the threshold, a whole number always.
     """
@@ -78,7 +78,7 @@ def clear(scores: np.ndarray, *, threshold: float = _PROBABILITY) -> np.ndarray:
 
 
 def are_logits(scores: np.ndarray) -> bool:
-    """Whether a model's own single scores are no probabilities: one lies outside 0–1."""
+    """Return whether a model's own single scores are no probabilities: one lies outside 0–1."""
     if scores.dtype.kind in "iu" or scores.shape[-1] != 1:
         return False
     finite = scores[np.isfinite(scores)]
@@ -86,7 +86,7 @@ def are_logits(scores: np.ndarray) -> bool:
 
 
 def names_classes(scores: np.ndarray, *, known: bool) -> bool:
-    """Whether the rows of an output can be compared by the class that each names.
+    """Return whether the rows of an output can be compared by the class that each names.
 
     Args:
         scores: Rows of the output.
@@ -125,7 +125,7 @@ class Judge:
         self.seen: list[np.ndarray] = []
 
     def add(self, first: int, expected: Mapping[str, object], got: Mapping[str, object]) -> None:
-        """One batch, whose first row is number ``first``; raises ``ToolError``."""
+        """Add one batch, whose first row is number ``first``; raises ``ToolError``."""
         if set(got) != set(expected):
             raise ToolError("the export has other outputs",
                             why=f"{', '.join(got)} in place of {', '.join(expected)}")  # fmt: skip
@@ -145,11 +145,11 @@ class Judge:
                 right[number] += int(np.sum(is_right & counts))
 
     def differences(self) -> tuple[Difference, ...]:
-        """Of every output."""
+        """Return those of every output."""
         return tuple(side.found() for side in self.sides.values())
 
     def accuracy(self) -> Accuracy | None:
-        """Of the output with known classes; None: there is none, or no row of it names a class."""
+        """Return that of the output with known classes; None: there is none, or no row has one."""
         seen = np.concatenate(self.seen, axis=None) if self.seen else np.zeros(0)
         if not seen.size:
             return None
@@ -186,7 +186,7 @@ class Comparing:
         self.threshold = _PROBABILITY
 
     def add(self, before: np.ndarray, after: np.ndarray) -> None:
-        """One more batch; raises ``ToolError`` where the shapes differ."""
+        """Add one more batch; raises ``ToolError`` where the shapes differ."""
         if before.shape != after.shape:
             raise ToolError(f"the export gives another shape for {self.name}",
                             why=f"{after.shape} in place of {before.shape}")  # fmt: skip
@@ -224,7 +224,7 @@ class Comparing:
             self.rows += int(counts.sum())
 
     def found(self) -> Difference:
-        """All batches so far."""
+        """Return all batches so far."""
         relative = self.max_abs / self.largest if self.largest else float(self.max_abs > 0)
         clear_rows, clear_same = self.clear[self.threshold]
         return Difference(

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 RANDOM_ROWS = 64
 OPEN_SIZE = 16
-"""For a size that the signature leaves open, in random inputs."""
+"""The size that stands for one that the signature leaves open, in random inputs."""
 CALIBRATION_ROWS = 256
 MOST_ROWS = 100_000
-"""Of a data set: a stream without an end is not read to it."""
+"""The most rows of a data set: a stream without an end is not read to it."""
 _INPUTS, _CLASSES, _TRAINING = ("x_test", "x", "x_val"), ("y_test", "y", "y_val"), "x_train"
 
 Arrays = dict[str, np.ndarray]
@@ -35,7 +35,7 @@ class Data:
 
     inputs: Arrays
     classes: Arrays
-    """Under the empty name where there is one array, for the first output."""
+    """The classes, under the empty name where there is one array, for the first output."""
     words: str
     calibration: Arrays
     """Rows of the training data where the file has some; else of ``inputs``."""
@@ -47,21 +47,21 @@ class Data:
         return len(next(iter(self.inputs.values())))
 
     def first(self, rows: int) -> Data:
-        """At most so many rows from the front."""
+        """Take at most so many rows from the front."""
         return replace(self, inputs={name: array[:rows] for name, array in self.inputs.items()})
 
     def first_words(self, rows: int) -> str:
-        """What ``first`` is, in words."""
+        """Return what ``first`` is, in words."""
         return self.words if self.rows <= rows else f"the first {rows:,} of {self.words}"
 
     def batches(self, size: int) -> Iterator[tuple[int, Arrays]]:
-        """Rows in order, at most ``size`` at once, each with the place of its first."""
+        """Give rows in order, at most ``size`` at once, each with the place of its first."""
         for first in range(0, self.rows, size):
             yield first, {name: array[first : first + size] for name, array in self.inputs.items()}
 
 
 def read(text: str) -> tuple[Any, Any, Any]:
-    """What ``--data`` names, as it is: inputs, classes or None, inputs of the training or None.
+    """Read what ``--data`` names: inputs, classes or None, inputs of the training or None.
 
     Raises:
         UsageError: There is no such file or function, or it holds no inputs.
@@ -73,7 +73,7 @@ def read(text: str) -> tuple[Any, Any, Any]:
 
 
 def example(x: Tensor) -> Arrays:
-    """The first row by name, to build a model that was never called."""
+    """Return the first row by name, to build a model that was never called."""
     if isinstance(x, Mapping):
         return {str(name): np.asarray(value)[:1] for name, value in x.items()}
     if isinstance(x, tuple | list):
@@ -85,7 +85,7 @@ def fitted(
     given: tuple[Any, Any, Any], specs: tuple[tf.TensorSpec, ...], outputs: tuple[str, ...],
     text: str,
 ) -> Data:  # fmt: skip
-    """The rows as the signature wants them.
+    """Return the rows as the signature wants them.
 
     Raises:
         UsageError: A name, type or shape does not fit, or the numbers of rows differ.
@@ -111,12 +111,12 @@ def fitted(
 
 
 def _spread(rows: int) -> np.ndarray:
-    """At most ``CALIBRATION_ROWS`` rows from the whole: data that is sorted by class has all."""
+    """Take at most ``CALIBRATION_ROWS`` rows of the whole: data sorted by class has all."""
     return np.linspace(0, rows - 1, min(rows, CALIBRATION_ROWS)).round().astype(int)
 
 
 def random(specs: tuple[tf.TensorSpec, ...], most: Mapping[str, int]) -> Data:
-    """Seeded random rows of a signature.
+    """Draw seeded random rows of a signature.
 
     Args:
         specs: What is served takes.
@@ -189,7 +189,7 @@ def _of_returned(found: Value, text: str) -> tuple[Any, Any]:
 
 
 def _of_dataset(dataset: tf.data.Dataset, text: str) -> tuple[Any, Any]:
-    """All batches joined, at most ``MOST_ROWS`` rows."""
+    """Return all batches joined, at most ``MOST_ROWS`` rows."""
     parts, rows = [], 0
     with user_code(text):
         for element in dataset.as_numpy_iterator():
@@ -227,7 +227,7 @@ def _named(x: Tensor, specs: tuple[tf.TensorSpec, ...], text: str) -> Arrays:
 
 
 def _cast(array: np.ndarray, spec: tf.TensorSpec, text: str) -> np.ndarray:
-    """The array in the type of the input where nothing is lost; raises ``UsageError``."""
+    """Return the array in the type of the input where nothing is lost; raises ``UsageError``."""
     sizes = ",".join("any" if size is None else str(size) for size in spec.shape)
     wanted = f"{spec.dtype.name}[{sizes}]"
     got = f"{array.dtype.name}[{','.join(map(str, array.shape))}]"

@@ -21,7 +21,7 @@ BUILD = "give --data, or --signature such as image=float32[batch,28,28,1]"
 
 
 def spec_of(text: str) -> tf.TensorSpec:
-    """``image=float32[batch,28,28,1]``; raises ``UsageError``."""
+    """Read ``image=float32[batch,28,28,1]``; raises ``UsageError``."""
     name, equals, rest = text.partition("=")
     dtype, bracket, sizes = rest.strip().rstrip("]").partition("[")
     try:
@@ -41,7 +41,7 @@ def signature_of(
     example: Mapping[str, Any] | None,
     title: str,
 ) -> list[Any]:
-    """Positional arguments of the model as structures of ``TensorSpec``.
+    """Return the model's positional arguments as structures of ``TensorSpec``.
 
     Args:
         model: A Keras model.
@@ -77,7 +77,7 @@ def _built_from(
     example: Mapping[str, Any] | None,
     title: str,
 ) -> list[Any]:
-    """What a model takes that was never called: as asked, or as the data has it."""
+    """Return what a model takes that was never called: as asked, or as the data has it."""
     if not asked and example is None:
         why = "it was never called, so nothing says what it takes"
         raise UsageError(f"{title} has no signature", why=why, remedy=BUILD)
@@ -95,7 +95,7 @@ def _zeros(spec: tf.TensorSpec) -> Value:
 
 
 def _with_types(found: list[Any], asked: Sequence[tf.TensorSpec], title: str) -> list[Any]:
-    """The model's own arguments with the sizes and types that were asked for, by name."""
+    """Return the model's own arguments with the sizes and types that were asked for, by name."""
     given = {spec.name: spec for spec in asked}
     named = named_specs(found)
     known = [spec.name for spec in named]
@@ -116,7 +116,7 @@ def _words(spec: tf.TensorSpec) -> str:
 
 
 def specs_of_data(example: Mapping[str, Any]) -> tuple[tf.TensorSpec, ...]:
-    """The inputs that a first row has, with an open batch; float64 goes in as float32."""
+    """Return the inputs that a first row has, with an open batch; float64 goes in as float32."""
     specs = []
     for name, value in example.items():
         dtype = tf.string if value.dtype.kind in "SUO" else tf.as_dtype(value.dtype)
@@ -126,7 +126,7 @@ def specs_of_data(example: Mapping[str, Any]) -> tuple[tf.TensorSpec, ...]:
 
 
 def named_specs(signature: list[Any]) -> list[tf.TensorSpec]:
-    """All tensors of a signature with names of their own: a dictionary's key, or the tensor's."""
+    """Name all tensors of a signature: by a dictionary's key, or the tensor's name."""
     named, taken = [], set[str]()
     for number, (place, spec) in enumerate(tree.flatten_with_path(signature)):
         key = place[-1] if place and isinstance(place[-1], str) else ""

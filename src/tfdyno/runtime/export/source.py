@@ -39,7 +39,7 @@ class Source:
     specs: tuple[tf.TensorSpec, ...]
     """What is served takes, each with its name."""
     call: Callable[[Named], Named]
-    """From inputs by name to outputs by name, pre- and post-processing included."""
+    """The call from inputs by name to outputs by name, pre- and post-processing included."""
     tracked: tuple[Any, ...] = ()
     """What holds the variables and tables of ``call``."""
     bare: bool = True
@@ -48,11 +48,11 @@ class Source:
     outputs: dict[str, tf.TensorSpec] = field(default_factory=dict)
 
     def flat(self, *tensors: Any) -> Named:
-        """``call`` with its inputs in the order of ``specs``."""
+        """Call with the inputs in the order of ``specs``."""
         return self.call({s.name: t for s, t in zip(self.specs, tensors, strict=True)})
 
     def function(self) -> Value:
-        """``flat`` as a TensorFlow function that keeps open what the specs leave open."""
+        """Return ``flat`` as a TensorFlow function that keeps open what the specs leave open."""
         return tf.function(self.flat, input_signature=list(self.specs), autograph=False)
 
 
@@ -104,14 +104,14 @@ def weights_sha256(model: Model) -> str:
 
 
 def weights_bytes(source: Source) -> int:
-    """Of all variables; those of a SavedModel too."""
+    """Return the bytes of all variables; those of a SavedModel too."""
     variables = source.function().get_concrete_function().variables
     own = source.model.weights if source.model is not None else variables
     return sum(int(np.prod(one.shape)) * tf.as_dtype(one.dtype).size for one in own)
 
 
 def compute_dtypes(model: Model) -> tuple[str, ...]:
-    """Types of floats that the layers compute in."""
+    """Return types of floats that the layers compute in."""
     found = {str(layer.compute_dtype) for layer in model._flatten_layers()}
     return tuple(sorted(one for one in found if "float" in one))
 
@@ -173,7 +173,7 @@ def _with_preprocessing(
     specs: tuple[tf.TensorSpec, ...],
     what: str,
 ) -> Callable[[Named], Any]:
-    """The function gets the one input, or all by name; what it returns is given to the model."""
+    """Put a function before the model: it gets the one input, or all by name."""
 
     def call(named: Named) -> Value:
         given = named[specs[0].name] if len(specs) == 1 else dict(named)
@@ -207,7 +207,7 @@ def _with_names(
 
 
 def _traced(source: Source) -> Source:
-    """The same with the types and shapes of its outputs; its names then all differ."""
+    """Return the same with the types and shapes of its outputs; its names then all differ."""
     try:
         concrete = source.function().get_concrete_function()
     except (Declined, UsageError):

@@ -32,9 +32,9 @@ CHUNK = 64
 BATCHES = (1, 32)
 ROUNDS = 15
 ROUND_S = 0.03
-"""Of calls on one side in a round."""
+"""The time of calls on one side in a round."""
 MOST_S = 8.0
-"""For the rounds of one batch size, unless these are ``LEAST_ROUNDS``."""
+"""The longest time for the rounds of one batch size, unless these are ``LEAST_ROUNDS``."""
 LEAST_ROUNDS = 5
 _CONFIDENCE_RATIO = 0.95
 
@@ -48,7 +48,7 @@ class Runner:
 
 
 def original(source: Source) -> Runner:
-    """The model itself, as a TensorFlow graph."""
+    """Return the model itself, as a TensorFlow graph."""
     function = source.function()
 
     def run(inputs: Arrays) -> Arrays:
@@ -59,7 +59,7 @@ def original(source: Source) -> Runner:
 
 
 def exported(kind: str, path: Path, source: Source) -> Runner:
-    """What was written, run by what it is made for.
+    """Return what was written, run by what it is made for.
 
     Raises:
         ToolError: It cannot be loaded: the converter wrote something damaged.
@@ -73,7 +73,7 @@ def exported(kind: str, path: Path, source: Source) -> Runner:
 
 
 def _fitted(run: Run, source: Source) -> Run:
-    """For any number of rows up to a chunk, where the signature has a fixed batch as well."""
+    """Fit any number of rows up to a chunk, where the signature has a fixed batch as well."""
     size = fixed_batch(source)
     return filled(run, size) if size else run
 
@@ -131,7 +131,7 @@ def _tensorrt(path: Path, source: Source) -> Runner:
 
 
 def _litert(path: Path, source: Source) -> Runner:
-    """The file names what Keras numbers otherwise than the signature: those go by their order."""
+    """Order by position what the file and the signature name otherwise."""
     from tfdyno.runtime.litert.run import LiteRT
     from tfdyno.runtime.litert.signature import input_specs
 
@@ -170,7 +170,7 @@ _RUNNERS: dict[str, Callable[[Path, Source], Runner]] = {
 def compare(
     source: Source, before: Runner, after: Runner, data: Data
 ) -> tuple[tuple[Difference, ...], Accuracy | None]:
-    """All rows through both.
+    """Return all rows through both.
 
     Raises:
         ToolError: The export does not run, or gives other names or shapes.
@@ -190,12 +190,12 @@ def _run(runner: Runner, inputs: Arrays) -> Arrays:
 
 
 def chunk(source: Source) -> int:
-    """Rows in one call: those of the signature where it has a fixed batch."""
+    """Return rows in one call: those of the signature where it has a fixed batch."""
     return fixed_batch(source) or CHUNK
 
 
 def fixed_batch(source: Source) -> int:
-    """The number of rows that the signature takes; 0: any."""
+    """Return the number of rows that the signature takes; 0: any."""
     return min((int(s.shape[0]) for s in source.specs if s.shape.rank and s.shape[0]), default=0)
 
 
@@ -218,7 +218,7 @@ def check_classes(source: Source, data: Data, text: str, *, needed: bool) -> Non
 
 
 def judged(source: Source, data: Data) -> tuple[str, np.ndarray]:
-    """The output that classes are known for, and the classes; empty where none are.
+    """Return the output that classes are known for, and the classes; empty where none are.
 
     Raises:
         UsageError: Nothing says which of several outputs they are of.
@@ -241,7 +241,7 @@ def judged(source: Source, data: Data) -> tuple[str, np.ndarray]:
 
 
 def _truth(given: np.ndarray | None, spec: tf.TensorSpec) -> np.ndarray | None:
-    """The targets as classes that an output can name; None: they are none of it."""
+    """Return the targets as classes that an output can name; None: they are none of it."""
     rank = spec.shape.rank
     if given is None or rank is None:
         return None
@@ -259,7 +259,7 @@ def _truth(given: np.ndarray | None, spec: tf.TensorSpec) -> np.ndarray | None:
 
 
 def amounts(source: Source, data: Data, output: str) -> tuple[str, ...]:
-    """Outputs that the data has targets for which are no classes: amounts, as of a regression.
+    """Find outputs whose targets are no classes: amounts, as of a regression.
 
     Args:
         source: The model.
@@ -272,19 +272,19 @@ def amounts(source: Source, data: Data, output: str) -> tuple[str, ...]:
 
 
 def _are_shares(values: np.ndarray) -> bool:
-    """Whether each row is one-hot, or shares of one as soft labels are."""
+    """Return whether each row is one-hot, or shares of one as soft labels are."""
     return bool(np.all(values >= 0) and np.allclose(values.sum(axis=-1), 1.0, atol=1e-3))
 
 
 def _are_classes(values: np.ndarray, scores: int | None) -> bool:
-    """Whether they number the scores of an output: 12.0 is no class of one score or of ten."""
+    """Return whether they number an output's scores: 12.0 is no class of one score or of ten."""
     most = max(2, scores or 2**31) - 1
     inside = values.size and values.min() >= 0 and values.max() <= most
     return bool(inside and np.array_equal(values, np.round(values)))
 
 
 def latencies(source: Source, before: Runner, after: Runner, data: Data) -> tuple[Latency, ...]:
-    """A call of both in turns at batch 1 and 32; where the batch is fixed, at that."""
+    """Return a call of both in turns at batch 1 and 32; where the batch is fixed, at that."""
     fixed = fixed_batch(source)
     sizes = (fixed,) if fixed else BATCHES
     return tuple(_latency(before.run, after.run, _repeated(data, size), size) for size in sizes)
@@ -297,7 +297,7 @@ def _repeated(data: Data, size: int) -> Arrays:
 
 
 def _latency(before: Run, after: Run, inputs: Arrays, size: int) -> Latency:
-    """The two sides alternate which begins; the first calls, which prepare, are not counted."""
+    """Time two sides that alternate who begins; the first calls, which prepare, are not counted."""
     longest_s = 0.0
     for side in (before, after):
         side(inputs)

@@ -102,7 +102,7 @@ def _onnx(source: Source, target: Path) -> Details:
 
 
 def _with_constants(source: Source) -> Value:
-    """The model's function; what it took from outside as plain tensors is in it as constants.
+    """Return the model's function; plain tensors that it took from outside are in it as constants.
 
     A Normalization layer holds its mean and variance so; tf2onnx would make inputs of them.
     """
@@ -126,7 +126,7 @@ def _tensorrt(source: Source, target: Path) -> Details:
 
 
 def _torch(source: Source, target: Path) -> Details:
-    """The ``.keras`` file; the child that has PyTorch reads it and writes the rest."""
+    """Return the ``.keras`` file; the child that has PyTorch reads it and writes the rest."""
     target.mkdir()
     return _keras(source, target / "model.keras")
 
@@ -149,7 +149,7 @@ def _litert(source: Source, kind: Litert, target: Path, data: Data) -> Details:
 
 @contextlib.contextmanager
 def _converter(name: str) -> Iterator[None]:
-    """What a converter prints is not the answer, and what it raises is told as one sentence."""
+    """Run a converter: its prints are not the answer, what it raises is told in one sentence."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said):
@@ -175,7 +175,7 @@ _WRITERS: dict[str, Callable[[Source, Path], Details]] = {
 
 
 def texts_of(value: Value) -> Value:
-    """A converter's details as JSON; numbers of numpy become Python's."""
+    """Return a converter's details as JSON; numbers of numpy become Python's."""
     if isinstance(value, dict):
         return {str(key): texts_of(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -11,7 +11,7 @@ ALIGNMENT_BYTES = 64
 
 
 def arena_bytes(path: Path) -> int:
-    """From the first to the last byte of all values that are not weights, for one sample.
+    """Return bytes from first to last of all values that are no weights, for one sample.
 
     The plain operators of LiteRT are used: what XNNPACK takes over is in its own memory, which
     cannot be seen. Room that kernels ask for is in it (here: those of this CPU). The addresses of

@@ -19,7 +19,7 @@ MOST = 500
 
 
 def calibration_of(model: Model, samples: Samples | None) -> list[dict[str, Any]]:
-    """At most ``MOST`` samples, spread evenly over those given, each with a batch axis of one.
+    """Take at most ``MOST`` samples, spread evenly over those given, each with a batch axis of one.
 
     Raises:
         UsageError: There are none, one lacks an input, has another shape, or holds NaN.
@@ -41,7 +41,7 @@ def calibration_of(model: Model, samples: Samples | None) -> list[dict[str, Any]
 
 
 def _rows(sample: Mapping[str, Any], specs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The single samples of what may be one of them or a batch."""
+    """Return the single samples of what may be one of them or a batch."""
     arrays = {name: _array(sample, name, spec, len(specs)) for name, spec in specs.items()}
     counts = {len(array) for array in arrays.values()}
     if len(counts) > 1:

@@ -32,15 +32,15 @@ class Refusal:
     """An operation that keeps a model from being converted."""
 
     operation: str
-    """As TensorFlow calls it."""
+    """The operation as TensorFlow calls it."""
     layer: str
-    """Of Keras; empty: not known."""
+    """The layer of Keras; empty: not known."""
     why: str
     remedy: str
 
 
 def traced_operations(model: Model) -> dict[str, str]:
-    """Each kind of operation that the model is made of, with the path of the first."""
+    """Return each kind of operation that the model is made of, with the path of the first."""
     import keras
     import tensorflow as tf
 
@@ -56,13 +56,13 @@ def traced_operations(model: Model) -> dict[str, str]:
 
 
 def unknown_operations(operations: Collection[str]) -> list[str]:
-    """Those that are not known to convert."""
+    """Return those that are not known to convert."""
     known = {row["operation"] for row in _rows() if row["taken"] == "yes"}
     return sorted(set(operations) - known)
 
 
 def refused(message: str, layers: Collection[str]) -> list[Refusal]:
-    """What the converter's message says that it does not take, each operation of a layer once."""
+    """Read what a converter's message says that it does not take, each layer's operation once."""
     found: dict[tuple[str, str], Refusal] = {}
     for operation, path, why in _named(message):
         layer = layer_of(path, layers)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 9
 _CUT = 1
-"""Of nine independent medians, the second lowest and the second highest hold the true one in
-96 % of cases: 1 - 2 (1 + 9) / 2⁹."""
+"""The cut: of nine independent medians, the second lowest and the second highest hold the true one
+in 96 % of cases: 1 - 2 (1 + 9) / 2⁹."""
 
 
 def handle(request: ReadLitert, progress: child.Progress) -> LitertRead:
@@ -49,7 +49,7 @@ def handle(request: ReadLitert, progress: child.Progress) -> LitertRead:
 def _timings(
     path: Path, threads: Sequence[int], seconds: float, progress: child.Progress
 ) -> tuple[EdgeTiming, ...]:
-    """The numbers of threads in turns, so that a change of the machine meets all of them."""
+    """Return the numbers of threads in turns, so that a change of the machine meets all of them."""
     from tfdyno.runtime.litert.run import LiteRT
 
     models = {count: LiteRT(path, threads=count) for count in threads}

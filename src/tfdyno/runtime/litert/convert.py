@@ -77,7 +77,7 @@ def convert(
 
 
 def check(model: Model) -> list[Refusal]:
-    """What LiteRT cannot take of a model, found by its operations and not by exporting it.
+    """Return what LiteRT cannot take of a model, found by its operations and not by exporting it.
 
     The operations of the traced model are looked up in a table of those that are known to convert.
     Only where one is not in it is a conversion tried, for the converter's own judgement.
@@ -113,7 +113,7 @@ def _converted(
     calibration: Samples | None,
     integer_ports: bool,
 ) -> tuple[bytes, int | None]:
-    """The file, and the batch that it is fixed to.
+    """Return the file, and the batch that it is fixed to.
 
     A loop over time keeps its steps in a list whose size must be known: such models are converted
     for one sample at a time where any batch fails.
@@ -168,7 +168,7 @@ def _attempt(
 
 
 def _save(model: Model, folder: Path, batch: int | None) -> None:
-    """As a SavedModel of one signature, which keeps the names of inputs and outputs."""
+    """Save a SavedModel of one signature, which keeps the names of inputs and outputs."""
     import keras
 
     signature = signature_of(model, batch)
@@ -205,7 +205,7 @@ def _set(converter: Value, kind: Kind, calibration: Samples | None, integer_port
 
 
 def _write(target: Path, data: bytes) -> LitertGraph:
-    """In place at once, and read again from there."""
+    """Write in place at once, and read again from there."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

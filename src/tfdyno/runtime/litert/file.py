@@ -46,7 +46,7 @@ _MOVES = frozenset(
 
 
 def read(path: Path) -> LitertGraph:
-    """The graph of a file, in the order in which it runs.
+    """Return the graph of a file, in the order in which it runs.
 
     Raises:
         UsageError: There is no such file, or it is no LiteRT model or a damaged one.
@@ -94,7 +94,7 @@ class _Reader:
         )
 
     def _signature(self) -> Value:
-        """The one called ``serving_default`` if there is one, else the first."""
+        """Return the one called ``serving_default`` if there is one, else the first."""
         of_main = [one for one in self.model.signatureDefs or [] if one.subgraphIndex == 0]
         usual = [one for one in of_main if _text(one.signatureKey) == "serving_default"]
         return next(iter([*usual, *of_main]), None)
@@ -153,7 +153,7 @@ class _Reader:
         )  # fmt: skip
 
     def _trips(self, options: Value) -> int:
-        """How often a loop runs that counts up to a constant, as those of Keras do; 0: unknown."""
+        """Count a loop's trips up to a constant, as those of Keras have; 0: unknown."""
         condition = self.model.subgraphs[options.condSubgraphIndex]
         bounds = []
         for operator in _list(condition.operators):
@@ -208,7 +208,7 @@ def _text(value: Value) -> str:
 def arithmetic_of(
     kind: str, inputs: Sequence[LitertTensor], outputs: Sequence[LitertTensor]
 ) -> int:
-    """Operations of one run; a multiplication with its addition counts as two.
+    """Return operations of one run; a multiplication with its addition counts as two.
 
     Convolutions and matrix products by their definition, where the weights have the layout of the
     schema (output channels first; depthwise: output channels last). Everything else that computes

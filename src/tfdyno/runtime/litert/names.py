@@ -17,7 +17,7 @@ _BORDERS = frozenset({"QUANTIZE", "DEQUANTIZE"})
 
 
 def layer_of(path: str, layers: Collection[str]) -> str:
-    """The innermost layer that a path names: ``cnn_1/first_1/Relu`` is of ``first``.
+    """Return the innermost layer that a path names: ``cnn_1/first_1/Relu`` is of ``first``.
 
     TensorFlow numbers each part of a path that was there before; a number that the model's own
     part has is taken off every part first, so that ``dense_1`` stays what it is where it can.
@@ -42,7 +42,7 @@ def layer_of(path: str, layers: Collection[str]) -> str:
 
 
 def float_operators(graph: LitertGraph, layers: Collection[str] = ()) -> list[str]:
-    """Operators that compute in floats, as ``OPERATION of layer``, each once in their order.
+    """List operators that compute in floats, as ``OPERATION of layer``, each once in their order.
 
     What only turns floats into integers or back at the borders of the graph is none of them.
     """
@@ -67,7 +67,7 @@ def _computes_floats(subgraph: LitertSubgraph, place: int) -> bool:
 
 
 def operator_layer(subgraph: LitertSubgraph, place: int, layers: Collection[str] = ()) -> str:
-    """The layer of an operator: by what it makes, else by its weights, else by what it takes."""
+    """Return an operator's layer: by what it makes, else by its weights, else by its input."""
     operator = subgraph.operators[place]
     weights = [i for i in operator.inputs if i >= 0 and subgraph.tensors[i].constant]
     taken = [i for i in operator.inputs if i >= 0 and not subgraph.tensors[i].constant]

@@ -49,7 +49,7 @@ class LiteRT:
             raise _refusal(path, str(error)) from None
 
     def outputs(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """What the model answers, under the names of its signature.
+        """Return what the model answers, under the names of its signature.
 
         Args:
             inputs: Arrays of real values, by the names of the signature, with a batch axis of the
@@ -72,7 +72,7 @@ class LiteRT:
         return joined if self._open_batch() else {n: a[:rows] for n, a in joined.items()}
 
     def latency_s(self, inputs: Mapping[str, Array], seconds: float) -> list[float]:
-        """Times of single calls, one after the other, for so many seconds.
+        """Time single calls, one after the other, for so many seconds.
 
         A call sets the inputs, runs, and reads the outputs. The first calls are not counted.
         """
@@ -88,7 +88,7 @@ class LiteRT:
         return found
 
     def example(self, rows: int = 1) -> dict[str, Array]:
-        """Made-up inputs: floats from 0 to 1, and zeros where integers stand for something."""
+        """Make up inputs: floats from 0 to 1, and zeros where integers stand for something."""
         random = np.random.default_rng(_EXAMPLE_SEED)
         return {p.name: _example(self.graph.tensor(p), rows, random) for p in self.graph.inputs}
 
@@ -108,7 +108,7 @@ class LiteRT:
         return all(0 in self.graph.tensor(port).open_axes for port in self.graph.inputs)
 
     def _parts(self, given: dict[str, Array]) -> Iterator[dict[str, Array]]:
-        """The rows in portions that the model takes; the last is filled up where it must be."""
+        """Cut the rows into portions that the model takes; the last is filled where it must be."""
         rows = min(len(array) if array.ndim else 1 for array in given.values())
         if rows == 0:
             raise UsageError("there is no sample to run", why="the batch axis has length 0")
@@ -153,7 +153,7 @@ class LiteRT:
 
 
 def _numbered(name: str) -> tuple[str, int]:
-    """``output_10`` after ``output_9``: the order in which the model gives them."""
+    """Order ``output_10`` after ``output_9``: as the model gives them."""
     text, _, number = name.rpartition("_")
     return (text, int(number)) if number.isdigit() else (name, 0)
 
@@ -175,7 +175,7 @@ def _filled(array: Array, rows: int) -> Array:
 
 
 def _check_shape(array: Array, tensor: LitertTensor, name: str) -> None:
-    """Any length of the first axis: it is cut into portions that the model takes."""
+    """Check all but the first axis, which is cut into portions that the model takes."""
     expected, free = tensor.shape, {0, *tensor.open_axes}
     fits = array.ndim == len(expected) and all(
         axis in free or size == expected[axis] for axis, size in enumerate(array.shape)
@@ -189,7 +189,7 @@ def _check_shape(array: Array, tensor: LitertTensor, name: str) -> None:
 
 
 def _encoded(array: Array, tensor: LitertTensor, name: str) -> Array:
-    """In the model's type, quantised where it takes integers for real numbers."""
+    """Write it in the model's type, quantised where integers stand for real numbers."""
     if tensor.dtype == "string":
         return array.astype(object)
     kind = np.dtype(tensor.dtype)

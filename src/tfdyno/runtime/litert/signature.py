@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def signature_of(model: Model, batch: int | None = None) -> Value:
-    """Shapes and types of what ``model`` is called with, in its own structure.
+    """Return shapes and types of what ``model`` is called with, in its own structure.
 
     Args:
         model: A Keras model.
@@ -42,7 +42,7 @@ def signature_of(model: Model, batch: int | None = None) -> Value:
 
 
 def _named(spec: Spec, place: int, batch: int | None) -> Value:
-    """With a name, which inputs of a subclassed model lack, and the batch that is asked for."""
+    """Add names, which inputs of a subclassed model lack, and the batch that is asked for."""
     import keras
 
     shape = spec.shape if batch is None or not spec.shape else (batch, *spec.shape[1:])
@@ -50,14 +50,14 @@ def _named(spec: Spec, place: int, batch: int | None) -> Value:
 
 
 def input_specs(model: Model) -> dict[str, Any]:
-    """Every input by the name that its signature gives it, in the order of the call."""
+    """Return every input by the name that its signature gives it, in the order of the call."""
     import keras
 
     return {spec.name: spec for spec in keras.tree.flatten(signature_of(model))}
 
 
 def layer_names(model: Model) -> frozenset[str]:
-    """Of all layers, those inside of others too, without the model's own."""
+    """Name all layers, those inside of others too, without the model's own."""
     flatten = getattr(model, "_flatten_layers", None)
     layers = flatten(include_self=False, recursive=True) if flatten else ()
     return frozenset(layer.name for layer in layers)

@@ -237,7 +237,7 @@ def _nowhere(looked: NanInspection, evidence: Evidence) -> Finding:
 
 
 def _origin(calls: list[Call]) -> Call | None:
-    """The first innermost call that makes what is not finite, masks put last.
+    """Return the first innermost call that makes what is not finite, masks put last.
 
     Minus infinity is what masks are made of: where everything that takes it is finite again, or
     something else is wrong, it is not that.
@@ -255,7 +255,7 @@ def _is_healed(call: Call, calls: list[Call]) -> bool:
 
 
 def _culprit(looked: NanInspection) -> Call | None:
-    """The innermost last call that turns a finite gradient into one that is not."""
+    """Return the innermost last call that turns a finite gradient into one that is not."""
     bad = {id(v) for v, g in looked.gradients if g is not None and not is_finite(g)}
 
     def loses(call: Call) -> bool:
@@ -289,12 +289,12 @@ def _number(looked: NanInspection, lost: list[str]) -> float:
 
 
 def _touches_a_limit(outputs: list[tuple[str, Sight]]) -> bool:
-    """Whether outputs look like probabilities that reach 0 or 1, whose logarithm is taken."""
+    """Return whether outputs look like probabilities at 0 or 1, whose logarithm is taken."""
     return any(s.low >= 0 and s.high <= 1 and (s.low == 0 or s.high == 1) for _, s in outputs)
 
 
 def _label_out_of_range(predicted: Value, y: Tensor) -> str:
-    """What is wrong with numbers of classes, where there are more than the model has outputs."""
+    """Say what is wrong with class numbers, where there are more than the model has outputs."""
     if not (tf.is_tensor(predicted) and tf.is_tensor(y) and y.dtype.is_integer):
         return ""
     classes = int(predicted.shape[-1] or 0)

@@ -41,7 +41,7 @@ class Sight:
     column: int | None
     """Last index of the values that are not finite, where all of them have the same."""
     low: float
-    """Of the values that are finite."""
+    """The lowest of the values that are finite."""
     high: float
     dtype: str
     only_low: bool
@@ -58,7 +58,7 @@ class Sight:
         return max(abs(self.low), abs(self.high))
 
     def __str__(self) -> str:
-        """``3 of 40 values are NaN``, or the range."""
+        """Write ``3 of 40 values are NaN``, or the range."""
         if self.is_finite:
             return f"between {self.low:.6g} and {self.high:.6g}"
         kinds = [f"{self.nan} NaN"] * bool(self.nan) + [f"{self.inf} infinite"] * bool(self.inf)
@@ -110,7 +110,7 @@ def sight(tensor: Tensor) -> Sight:
 
 
 def is_finite(tensor: Tensor) -> bool:
-    """Whether all values are; what is not there is."""
+    """Return whether all values are; what is not there is."""
     if tensor is None:
         return True
     return bool(tf.reduce_all(tf.math.is_finite(getattr(tensor, "values", tensor))))
@@ -139,7 +139,7 @@ def look(model: Model, batch: Batch) -> NanInspection:
 
 
 def _usual_step(model: Model, batch: Batch, recorder: Recorder, found: NanInspection) -> None:
-    """The forward and backward pass as Keras' own ``train_step`` makes them."""
+    """Run forward and backward as Keras' own ``train_step`` does."""
     x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
     variables = model.trainable_variables
     with tf.GradientTape() as tape:
@@ -165,7 +165,7 @@ def _usual_step(model: Model, batch: Batch, recorder: Recorder, found: NanInspec
 
 
 def _own_step(model: Model, batch: Batch, recorder: Recorder, found: NanInspection) -> None:
-    """A ``train_step`` of the user's: what it calls and what it gives to optimizers is seen."""
+    """Run the user's ``train_step``: what it calls and gives to optimizers is seen."""
     updates: list[Update] = []
     with held_updates(updates):
         logs = model.train_step(batch)
@@ -180,7 +180,7 @@ def _own_step(model: Model, batch: Batch, recorder: Recorder, found: NanInspecti
 
 
 def _computed(recorder: Recorder) -> list[Call]:
-    """Calls with values: those that were only traced, as a trial of remat is, have none."""
+    """Return calls with values: those that were only traced, as a trial of remat is, have none."""
     return [
         call
         for call in recorder.calls
@@ -190,7 +190,7 @@ def _computed(recorder: Recorder) -> list[Call]:
 
 @contextlib.contextmanager
 def _eagerly() -> Iterator[None]:
-    """Functions that user code made with ``tf.function`` run operation by operation."""
+    """Run functions that user code made with ``tf.function`` operation by operation."""
     before = tf.config.functions_run_eagerly()
     tf.config.run_functions_eagerly(True)
     try:
@@ -200,7 +200,7 @@ def _eagerly() -> Iterator[None]:
 
 
 def _as_replica(model: Model) -> contextlib.AbstractContextManager[Any]:
-    """Under a strategy the first replica's point of view: its copies of the variables."""
+    """Take, under a strategy, the first replica's view: its copies of the variables."""
     strategy = getattr(model, "distribute_strategy", None)
     if strategy is None or int(strategy.num_replicas_in_sync) == 1:
         return contextlib.nullcontext()
@@ -208,18 +208,18 @@ def _as_replica(model: Model) -> contextlib.AbstractContextManager[Any]:
 
 
 def value_of(variable: Variable) -> Value:
-    """A variable's present value as a tensor: under a strategy that of the first copy."""
+    """Return a variable's present value as a tensor: under a strategy that of the first copy."""
     value = getattr(variable, "_value", variable)
     return tf.convert_to_tensor(getattr(value, "values", (value,))[0])
 
 
 def not_finite_inside(call: Call) -> bool:
-    """Whether a call made values that are not finite from values that are."""
+    """Return whether a call made values that are not finite from values that are."""
     return not all(map(is_finite, call.outputs)) and all(map(is_finite, call.inputs))
 
 
 def named(structure: Structure, name: str) -> list[tuple[str, Any]]:
-    """The tensors of floats in the data of a batch with names: ``x['age']``, ``y[1]``."""
+    """Return the tensors of floats in the data of a batch with names: ``x['age']``, ``y[1]``."""
     if isinstance(structure, dict):
         return [pair for key in structure for pair in named(structure[key], f"{name}[{key!r}]")]
     if isinstance(structure, list | tuple):
@@ -233,14 +233,14 @@ def named(structure: Structure, name: str) -> list[tuple[str, Any]]:
 
 
 def as_tensor(leaf: Tensor) -> Value:
-    """An array as a tensor; the empty ``tf.experimental.Optional`` of Keras' data as None."""
+    """Make an array a tensor; the empty ``tf.experimental.Optional`` of Keras' data is None."""
     if isinstance(leaf, tf.experimental.Optional):
         return None
     return leaf if tf.is_tensor(leaf) or leaf is None else tf.convert_to_tensor(leaf)
 
 
 def parts(batch: Batch) -> list[Any]:
-    """The batch of each replica, as tensors."""
+    """Return the batch of each replica, as tensors."""
 
     def is_spread(leaf: Tensor) -> bool:
         return isinstance(leaf, tf.distribute.DistributedValues)

@@ -74,7 +74,7 @@ def finding(
     half: bool = False,
     verdict: Verdict = "proven",
 ) -> Finding:
-    """A finding under the doctor's own causes: ``num.mixed_nan`` in float16, else ``num.nan``.
+    """Make a finding of the doctor's causes: ``num.mixed_nan`` in float16, else ``num.nan``.
 
     Args:
         summary: Where it began.

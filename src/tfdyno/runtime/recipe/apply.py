@@ -40,7 +40,7 @@ def check_recipe(recipe: Recipe, mode: Mode) -> None:
 
 
 def asked(recipe: Recipe, defaults: dict[str, Any]) -> list[str]:
-    """The names among ``defaults`` that a recipe sets to something else."""
+    """Return the names among ``defaults`` that a recipe sets to something else."""
     return [name for name, value in defaults.items() if getattr(recipe, name) != value]
 
 
@@ -194,7 +194,7 @@ def settle_execution(model: Model, recipe: Recipe) -> list[str]:
 
 
 def _check_strategy(model: Model, recipe: Recipe) -> None:
-    """Keras 3 fails inside TensorFlow with these settings on more than one replica."""
+    """Refuse settings with which Keras 3 fails inside TensorFlow on more than one replica."""
     if replicas(model) == 1:
         return
     impossible = {"accumulation": 1, "steps_per_execution": 1}
@@ -220,7 +220,7 @@ def check_policy(model: Model, recipe: Recipe) -> None:
 
 
 def first_step_words(model: Model, execution: str) -> str:
-    """Words for the first step; whether XLA compiles it decides what a crash in it means."""
+    """Return words for the first step; whether XLA compiles it decides what a crash in it means."""
     compiled = execution == "xla" or (execution == "auto" and bool(model.jit_compile))
     return FIRST_STEP_XLA if compiled else FIRST_STEP
 
@@ -255,7 +255,7 @@ def settle_optimizer(model: Model, recipe: Recipe, notes: list[str]) -> None:
 
 
 def reported(recipe: Recipe) -> dict[str, Any]:
-    """What TensorFlow says of the settings of its process that a recipe asks for, by name."""
+    """Return what TensorFlow says of its process' settings that a recipe asks for, by name."""
     import tensorflow as tf
 
     cards = tf.config.list_physical_devices("GPU")
@@ -291,7 +291,7 @@ def verify(recipe: Recipe) -> None:
 
 
 def limit_bytes(cards: list[Any]) -> int:
-    """The limit of memory that all cards have; 0: they differ, or have none."""
+    """Return the limit of memory that all cards have; 0: they differ, or have none."""
     import tensorflow as tf
 
     found = set()

@@ -51,13 +51,13 @@ def build_model(model: Model, element_spec: Spec) -> None:
 
 
 def is_aside(model: Model) -> bool:
-    """Whether the step of a built model updates by other optimizers than that of ``compile``."""
+    """Return whether a built model's step updates by other optimizers than ``compile``'s."""
     kept, *others = optimizers_of(model)
     return has_own_step(model) and not kept.built and any(each.built for each in others)
 
 
 def _is_left_to_step(model: Model) -> bool:
-    """Whether the first step would make variables that no call of the model makes."""
+    """Return whether the first step would make variables that no call of the model makes."""
     parts = [*model._flatten_layers(), *optimizers_of(model)]
     return not all(part.built for part in parts if part is not model.optimizer)
 
@@ -137,13 +137,13 @@ def change_model(
 
 
 def is_always_full(element_spec: Spec) -> bool:
-    """Whether the shapes promise that every batch has the same number of samples."""
+    """Return whether the shapes promise that every batch has the same number of samples."""
     leaves = [leaf for leaf in tf.nest.flatten(element_spec) if leaf.shape.rank]
     return bool(leaves) and all(leaf.shape[0] is not None for leaf in leaves)
 
 
 def samples_of(element_spec: Spec, arguments: dict[str, Any]) -> int:
-    """Samples of a full batch over all replicas; 0: not known."""
+    """Return samples of a full batch over all replicas; 0: not known."""
     leaves = [leaf for leaf in tf.nest.flatten(element_spec) if leaf.shape.rank]
     known = leaves[0].shape[0] if leaves else None
     known = known or arguments.get("batch_size")

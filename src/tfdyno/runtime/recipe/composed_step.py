@@ -97,11 +97,11 @@ class ComposedStep:
         self._inner.ema_overwrite_frequency = self._overwrite_every
 
     def train_function(self) -> Callable[[Any], dict[str, Any]]:
-        """What Keras' ``fit`` calls with the iterator of an epoch; returns the logs."""
+        """Return what Keras' ``fit`` calls with the iterator of an epoch; returns the logs."""
         return self._function(self._train_batch, self.model.steps_per_execution)
 
     def test_function(self) -> Callable[[Any], dict[str, Any]]:
-        """What Keras' ``evaluate`` calls."""
+        """Return what Keras' ``evaluate`` calls."""
         return self._function(self._test_batch, self.model.steps_per_execution)
 
     def _function(
@@ -111,7 +111,7 @@ class ComposedStep:
 
         @tf.function(autograph=False, reduce_retracing=True)
         def full(iterator: DataIterator) -> dict[str, Any]:
-            """As many batches as an execution has, without going back to Python."""
+            """Take as many batches as an execution has, without going back to Python."""
             logs = one(iterator.get_next())
             if several == 1:
                 return logs
@@ -191,7 +191,7 @@ class ComposedStep:
         return self._local(self.strategy.run(self._test_replica, args=(data,)))
 
     def _local(self, logs: dict[str, Any]) -> dict[str, Any]:
-        """The mean over the replicas of this process, as Keras has it."""
+        """Return the mean over the replicas of this process, as Keras has it."""
 
         def mean(value: Value) -> Value:
             parts = self.strategy.experimental_local_results(value)
@@ -245,7 +245,7 @@ class ComposedStep:
         self._apply(context, gradients, total_count)
 
     def _exchange(self, context: Value, count: Value, parts: list[Any]) -> tuple[Any, list[Any]]:
-        """The sums over all replicas, with the wait for them counted where that is asked."""
+        """Return the sums over all replicas, with the wait for them counted where that is asked."""
         if not self.wait:
             return _exchanged(context, count, parts)
         found: tuple[Any, list[Any]] = self.wait.timed(_exchanged, context, count, parts)
@@ -280,7 +280,7 @@ class ComposedStep:
     def _computed(
         self, step: Callable[[Any], dict[str, Any]], data: Dataset, replica: Value
     ) -> tuple[list[Any], list[Any], dict[str, Any]]:  # fmt: skip
-        """Gradients, values of what was written, and logs of one replica; writes nothing."""
+        """Return gradients, values of what was written, and logs of one replica; writes nothing."""
         offset = tf.stack([tf.cast(replica, tf.int64) * SEED_STRIDE, tf.constant(0, tf.int64)])
         seeds = seed_states(self.model)
         begun = [(seed, tf.convert_to_tensor(seed.value)) for seed in seeds]
@@ -358,7 +358,7 @@ class ComposedStep:
 
 
 def _count(data: Dataset) -> Value:
-    """Samples of this replica; 1 where nothing tells."""
+    """Return samples of this replica; 1 where nothing tells."""
     leaves = [leaf for leaf in tf.nest.flatten(data) if hasattr(leaf, "shape")]
     if not leaves or not leaves[0].shape.rank:
         return tf.constant(1.0)
@@ -366,7 +366,7 @@ def _count(data: Dataset) -> Value:
 
 
 def _exchanged(context: Value, count: Value, parts: list[Any]) -> tuple[Any, list[Any]]:
-    """The sums over all replicas of a count and of values, some of which may be None."""
+    """Return the sums over all replicas of a count and of values, some of which may be None."""
     given = [part for part in parts if part is not None]
     if not given:
         return count, parts

@@ -25,7 +25,7 @@ class ExchangeWait:
     """The seconds of one process; in a graph ``timed`` comes first and ``add`` after it."""
 
     def __init__(self, strategy: Strategy) -> None:
-        """Must be called in the strategy's scope; ``give_back`` ends it."""
+        """Begin in the strategy's scope; ``give_back`` ends it."""
         self._strategy, self._reduce = strategy, strategy.reduce
         strategy.reduce = self._timed_reduce
         self._on_host_s = 0.0
@@ -37,7 +37,7 @@ class ExchangeWait:
         self._parts = []
 
     def timed(self, exchange: Exchange, context: Value, count: Value, parts: list[Any]) -> Value:
-        """What ``exchange`` returns; called in the context of one replica."""
+        """Return what ``exchange`` returns; called in the context of one replica."""
         before = _moment([count, *parts])
         total, totals = exchange(context, count, parts)
         self._parts.append(_moment([total, *totals], before) - before)
@@ -54,7 +54,7 @@ class ExchangeWait:
         self._on_host_s += seconds_s
 
     def take_s(self) -> float:
-        """The seconds since the last call."""
+        """Return the seconds since the last call."""
         found = float(self._total_s.numpy()) + self._on_host_s
         self._total_s.assign(0.0)
         self._on_host_s = 0.0
@@ -75,7 +75,7 @@ class ExchangeWait:
 
 
 def _moment(values: list[Any], *before: Any) -> Value:
-    """The time when all values are there."""
+    """Return the time when all values are there."""
     given = [value for value in values if value is not None]
     tensors = tf.nest.flatten(given, expand_composites=True)
     with tf.device("CPU:0"), tf.control_dependencies([*tensors, *before]):

@@ -33,7 +33,7 @@ def flops_and_peak(
     peaks: Mapping[str, Sequence[float]],
     recipe: Recipe,
 ) -> tuple[float, float]:
-    """FLOPs of a step over all replicas, and the peak of all cards in FLOP/s; zeros: not known.
+    """Return a step's FLOPs over all replicas, and the cards' peak in FLOP/s; zeros: not known.
 
     Convolutions and matrix products count with two for a multiply-add, three times for the forward
     and the backward pass. What is computed again to save memory is not counted.
@@ -53,7 +53,7 @@ def flops_and_peak(
 
 
 def forward_flops(model: Model) -> float:
-    """FLOPs of the products in a forward pass of one sample; 0.0 where that is not known."""
+    """Return FLOPs of the products in a forward pass of one sample; 0.0 where that is not known."""
     import tensorflow as tf
 
     inputs = getattr(model, "inputs", None) or ()
@@ -76,7 +76,7 @@ def forward_flops(model: Model) -> float:
 
 
 def _einsum_flops(operation: Operation) -> int:
-    """Two for each combination of all indices, where the shapes are known."""
+    """Return two for each combination of all indices, where the shapes are known."""
     terms = operation.get_attr("equation").decode().partition("->")[0].split(",")
     sizes = {
         label: size
@@ -87,7 +87,7 @@ def _einsum_flops(operation: Operation) -> int:
 
 
 def _compute_dtype(model: Model) -> str:
-    """That of the layer with the most weights."""
+    """Return that of the layer with the most weights."""
     layers = [layer for layer in model._flatten_layers(include_self=False) if layer.weights]
     if not layers:
         return ""
@@ -96,7 +96,7 @@ def _compute_dtype(model: Model) -> str:
 
 
 def _batch_size(arguments: Mapping[str, Any]) -> int:
-    """Over all replicas; 0 for what can only be read once."""
+    """Return that over all replicas; 0 for what can only be read once."""
     x = arguments.get("x")
     if not (is_arrays(x) or hasattr(x, "element_spec")):
         return 0

@@ -44,7 +44,7 @@ def serve_forever() -> NoReturn:
 
 
 def make_strategy(wait_s: float = CLUSTER_S) -> Strategy:
-    """The strategy of the chief, from ``TF_CONFIG``, when all other processes answer.
+    """Return the strategy of the chief, from ``TF_CONFIG``, when all other processes answer.
 
     Args:
         wait_s: How long to wait for them.

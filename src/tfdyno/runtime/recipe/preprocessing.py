@@ -49,7 +49,7 @@ class PreprocessingLayer:
 
 
 def found(model: Model, *, is_whole: bool = False) -> tuple[PreprocessingLayer, ...]:
-    """The preprocessing layers of a model, those inside of other models included.
+    """Return the preprocessing layers of a model, those inside of other models included.
 
     Args:
         model: A Keras model, as it is before ``fit``.
@@ -72,7 +72,7 @@ def found(model: Model, *, is_whole: bool = False) -> tuple[PreprocessingLayer, 
 
 
 def _preprocessing(model: Model) -> list[Any]:
-    """The layers that prepare data, each without those that it is made of."""
+    """Return the layers that prepare data, each without those that it is made of."""
     layers = [each for each in _inside(model) if preprocesses(each) or why_cpu(each)]
     parts = {id(p) for each in layers for p in each._flatten_layers(include_self=False)}
     return [each for each in layers if id(each) not in parts]
@@ -119,7 +119,7 @@ def _inside(model: Model) -> list[Any]:
 
 @contextlib.contextmanager
 def statistics_on_cpu() -> Iterator[None]:
-    """While this holds, ``Normalization.adapt`` reads the data on the CPU.
+    """Let ``Normalization.adapt`` read the data on the CPU while this holds.
 
     Keras computes the mean of each batch where TensorFlow puts new operations, on a card where
     there is one. Its other layers count on the CPU anyway. What the step reads of the result

@@ -14,18 +14,18 @@ _HASHES = {"Hashing", "HashedCrossing"}
 
 
 def preprocesses(layer: Layer) -> bool:
-    """Whether it is one of Keras' preprocessing layers, or a class made from one."""
+    """Return whether it is one of Keras' preprocessing layers, or a class made from one."""
     return any(each.__module__.startswith(PREPROCESSING_LAYERS) for each in type(layer).__mro__)
 
 
 def is_random(layer: Layer) -> bool:
-    """Whether it draws random numbers, as ``RandomFlip``: the seed moves on with each step."""
+    """Return whether it draws random numbers, as ``RandomFlip``: the seed moves with each step."""
     generator = getattr(layer, "generator", None)
     return bool(getattr(layer, "_seed_generators", ())) or generator is not None
 
 
 def why_cpu(layer: Layer) -> str:
-    """Why the layer can run on the CPU only; empty where it could run on a card."""
+    """Return why the layer can run on the CPU only; empty where it could run on a card."""
     names = {each.__name__ for each in type(layer).__mro__}
     if names & _TABLES:
         return "its table is on the CPU"

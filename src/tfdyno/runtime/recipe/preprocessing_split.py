@@ -53,28 +53,28 @@ class Split:
         return tuple(f"{_MARK}{number}" for number in range(len(self.before.outputs)))
 
     def prepare(self, x: Tensor) -> dict[str, Any]:
-        """What the step gets instead of the model's inputs."""
+        """Return what the step gets instead of the model's inputs."""
         inputs = _functional(self.model)._standardize_inputs(x)
         with tf.device("CPU:0"):
             values = run_graph(self.before, inputs, training=False)
         return dict(zip(self.names, values, strict=True))
 
     def batch(self, *data: Any) -> Value:
-        """A batch of a dataset, ``x``, ``(x, y)`` or ``(x, y, sample_weight)``, prepared."""
+        """Return a batch of a dataset, ``x``, ``(x, y)`` or ``(x, y, sample_weight)``, prepared."""
         prepared = self.prepare(data[0])
         return (prepared, *data[1:]) if len(data) > 1 else (prepared,)
 
     def dataset(self, dataset: Dataset) -> Dataset:
-        """A dataset of batches with prepared inputs, in the same order."""
+        """Return a dataset of batches with prepared inputs, in the same order."""
         made = dataset.map(self.batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         return made.prefetch(tf.data.AUTOTUNE)
 
     def is_prepared(self, inputs: Tensor) -> bool:
-        """Whether these inputs come from ``prepare``."""
+        """Return whether these inputs come from ``prepare``."""
         return isinstance(inputs, dict) and set(inputs) == set(self.names)
 
     def run(self, inputs: dict[str, Any], training: Value = None) -> Value:
-        """What the model gives for prepared inputs."""
+        """Return what the model gives for prepared inputs."""
         values = [inputs[name] for name in self.names]
         outputs = run_graph(self.rest, values, training)
         single = isinstance(outputs, list | tuple) and len(outputs) == 1
@@ -135,7 +135,7 @@ def _functional(model: Model) -> Value:
 
 
 def why_whole(model: Model) -> str:
-    """Why nothing can be moved out of this model; empty where its graph may be cut."""
+    """Return why nothing can be moved out of this model; empty where its graph may be cut."""
     functional = _functional(model)
     if not is_functional(functional):
         return "only the model's own code knows what comes before it"
@@ -149,7 +149,7 @@ def why_whole(model: Model) -> str:
 
 
 def split(model: Model) -> Split | None:
-    """The model cut after the preprocessing layers at its inputs; None: there is nothing to move.
+    """Cut the model after the preprocessing layers at its inputs; None: there is nothing to move.
 
     Args:
         model: A Keras model; a Sequential one must know its input's shape.
@@ -182,7 +182,7 @@ def split(model: Model) -> Split | None:
 
 
 def _nodes(functional: Model) -> list[Any]:
-    """All calls of layers in the model, each after those that it needs."""
+    """Return all calls of layers in the model, each after those that it needs."""
     by_depth = functional._nodes_by_depth
     ordered = [node for depth in sorted(by_depth, reverse=True) for node in by_depth[depth]]
     return [node for node in ordered if node.operation and not node.is_input]
@@ -193,7 +193,7 @@ def _is_target(node: Operation) -> bool:
 
 
 def _moved(functional: Model) -> list[Any]:
-    """The calls that can run before the step and lead to a preprocessing layer's output."""
+    """Return the calls that can run before the step and lead to a preprocessing layer's output."""
     ready = {id(tensor) for tensor in functional.inputs}
     movable = []
     for node in _nodes(functional):
@@ -223,7 +223,7 @@ def _is_movable(node: Operation) -> bool:
 
 
 def grows(node: Operation) -> float:
-    """How many times its input's bytes a call makes; 0 where that is within ``GROWTH``."""
+    """Return how many times its input's bytes a call makes; 0 where that is within ``GROWTH``."""
     taken, made = (sum(map(_bytes, tensors)) for tensors in (node.input_tensors, node.outputs))
     return made / taken if made > GROWTH * taken else 0.0
 

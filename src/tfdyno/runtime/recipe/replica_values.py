@@ -20,13 +20,13 @@ class Written(WithoutEffect):
         self.written: dict[int, Any] = {}
 
     def add_update(self, update: tuple[Any, Any]) -> None:
-        """Called by Keras in place of a write."""
+        """Take an update, as Keras calls it in place of a write."""
         super().add_update(update)
         self.written[id(update[0])] = update[0]
 
 
 def is_averaged(variable: Variable) -> bool:
-    """Whether the replicas' values become one by their mean.
+    """Return whether the replicas' values become one by their mean.
 
     Keras names no way for moving averages and lets those of the replicas drift apart: then a
     checkpoint, which holds one, is not what was trained.
@@ -37,7 +37,7 @@ def is_averaged(variable: Variable) -> bool:
 
 
 def own_sum(shape: Shape, number: int) -> Value:
-    """A sum that each replica keeps for itself."""
+    """Return a sum that each replica keeps for itself."""
     return tf.Variable(
         tf.zeros(shape),
         trainable=False,
@@ -48,12 +48,12 @@ def own_sum(shape: Shape, number: int) -> Value:
 
 
 def key_of(variable: Variable) -> int:
-    """What a Keras variable and TensorFlow's inside of it have in common."""
+    """Return what a Keras variable and TensorFlow's inside of it have in common."""
     return id(getattr(variable, "_value", variable))
 
 
 def times(value: Value, factor: Value) -> Value:
-    """A tensor, or rows of one, by a factor; 0 where the factor is 0, whatever the value."""
+    """Return a tensor, or rows of one, by a factor; 0 where the factor is 0, whatever the value."""
     if value is None:
         return None
     if isinstance(value, tf.IndexedSlices):

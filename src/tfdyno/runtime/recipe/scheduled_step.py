@@ -101,7 +101,7 @@ class ScheduledSteps:
         return [self.batch_count]
 
     def train_function(self) -> Callable[[Any], Logs]:
-        """What Keras' ``fit`` calls with the iterator of an epoch.
+        """Return what Keras' ``fit`` calls with the iterator of an epoch.
 
         It gives the next batches to the workers and returns the logs of what is done by then; the
         last ``PER_WORKER`` steps of each worker may not be. The first of an epoch is waited for.
@@ -121,7 +121,7 @@ class ScheduledSteps:
         return run
 
     def test_function(self) -> Callable[[Any], Logs]:
-        """What Keras' ``evaluate`` calls: as ``train_function``."""
+        """Return what Keras' ``evaluate`` calls: as ``train_function``."""
         step = _in_graph(self._test_batches)
         return lambda iterator: self._given("test", step, (self._next_batches(iterator),))
 
@@ -224,7 +224,7 @@ class ScheduledSteps:
         return logs
 
     def _packed(self, kind: str, logs: Logs) -> Value:
-        """The logs as they go to the chief: one message instead of one for each number.
+        """Return the logs as they go to the chief: one message instead of one for each number.
 
         Keras' rule: logs that have the names of the model's metrics are those of all that was done
         since the beginning of the epoch, others are those of the last step.
@@ -282,7 +282,7 @@ def _worker_offset(kind: Value) -> Value:
 
 
 def _none_if_optional(value: Value) -> Value:
-    """Keras' adapters send None as an empty optional."""
+    """Return None for an empty optional, which Keras' adapters send for None."""
     return None if isinstance(value, tf.experimental.Optional) else value
 
 

@@ -58,7 +58,7 @@ def settle_training(model: Model, recipe: Recipe, *, is_split: bool = False) -> 
 
 
 def is_composed(model: Model) -> bool:
-    """Whether Keras' own train function cannot do what a recipe asks of it."""
+    """Return whether Keras' own train function cannot do what a recipe asks of it."""
     return replicas(model) > 1 or _has_cluster(model)
 
 
@@ -118,7 +118,7 @@ def _average_updates(inner: Layer) -> None:
 
 
 def _set_loss_scale(model: Model, factor: float) -> None:
-    """A fixed factor instead of Keras' dynamic one."""
+    """Set a fixed factor instead of Keras' dynamic one."""
     inner = getattr(model.optimizer, "inner_optimizer", None)
     if inner is None and model.optimizer.loss_scale_factor == factor:
         return  # an earlier fit has set it

@@ -37,7 +37,7 @@ class Apart(keras.StatelessScope):
         self._written: set[int] = set()
 
     def get_current_value(self, variable: Variable) -> Value:
-        """The copy, or the variable itself (regularizers ask for all of them here)."""
+        """Return the copy, or the variable itself (regularizers ask for all of them here)."""
         found = self.state_mapping.get(id(variable))
         return variable._value if found is None else found
 
@@ -82,14 +82,14 @@ def added_at_once() -> AbstractContextManager[None]:
 
 
 def metric_variables(model: Model) -> list[Any]:
-    """All states of a model's metrics that are sums over workers, as Keras' own metrics are."""
+    """Return the states of a model's metrics that are sums over workers, as Keras' own are."""
     found = {id(v): v for v in model.metrics_variables}
     found |= {id(v): v for metric in model.metrics for v in metric.variables}
     return [v for v in found.values() if v.aggregation == "sum"]
 
 
 def seed_states(model: Model) -> list[Any]:
-    """The states of all random layers: a seed and how often it was drawn from."""
+    """Return the states of all random layers: a seed and how often it was drawn from."""
     found = [
         generator.state
         for layer in model._flatten_layers()

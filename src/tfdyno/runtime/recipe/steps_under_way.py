@@ -82,7 +82,7 @@ class StepsUnderWay:
             self._one_done()
 
     def _wait(self) -> None:
-        """In a thread of its own, as TensorFlow's wait has no limit."""
+        """Wait in a thread of its own, as TensorFlow's wait has no limit."""
         while True:
             value = self._given.get()
             try:
@@ -107,7 +107,7 @@ class StepsUnderWay:
         self.last_value = outcome
 
     def _failed(self, error: Exception) -> Exception:
-        """What to raise after a failure, when nothing of it is left for a later run.
+        """Return what to raise after a failure, when nothing of it is left for a later run.
 
         The coordinator throws away the steps after a failed one. What they raise is an echo.
         """
@@ -127,7 +127,7 @@ class StepsUnderWay:
         return self._told(error)
 
     def _told(self, error: Exception) -> Exception:
-        """The error in words where it is the cluster's, else as it is: the user's code failed."""
+        """Return the error in words if it is the cluster's, else as it is: the user's code."""
         if not isinstance(error, GONE) or "/job:" not in str(error):
             return error
         missing = unreachable(self._cluster)
@@ -138,14 +138,14 @@ class StepsUnderWay:
         return ToolError("the cluster broke down", why=line, remedy=RESUME)
 
     def _look(self) -> None:
-        """After a long silence: a step may take long, but not on a process that is gone."""
+        """Look after a long silence: a step may take long, but not on a process that is gone."""
         if missing := unreachable(self._cluster):
             what = f"no step was done for {self.patience_s:.0f} s"
             raise ToolError(what, why=f"{_named(missing)} any more", remedy=RESUME)
 
 
 def _fetched(value: Value) -> Value:
-    """What a step returned.
+    """Return what a step returned.
 
     It can be there on a worker that dies before it is copied from there. The copy fails then, each
     time with an error of its own, until TensorFlow has another worker do the step again. What a
@@ -168,7 +168,7 @@ def _fetched(value: Value) -> Value:
 
 
 def unreachable(cluster: Addresses) -> list[str]:
-    """The processes to which no connection can be made, as ``worker 1 (10.0.0.7:2222)``."""
+    """Return the processes to which no connection can be made, as ``worker 1 (10.0.0.7:2222)``."""
     found = []
     for role, addresses in cluster.items():
         for number, address in enumerate(addresses):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def make_strategy(recipe: Recipe) -> Strategy:
-    """The strategy that a recipe names; None: one device, or what the script makes itself.
+    """Return the strategy that a recipe names; None: one device, or what the script makes itself.
 
     Raises:
         UsageError: There are fewer devices than asked for, no TPU, or no TF_CONFIG for several
@@ -36,7 +36,7 @@ def make_strategy(recipe: Recipe) -> Strategy:
 
 
 def is_chief() -> bool:
-    """Whether this process writes and answers: the only one, the chief, or worker 0 without one."""
+    """Return whether this process writes and answers: the only one, the chief, or worker 0."""
     task = json.loads(os.environ.get("TF_CONFIG") or "{}")
     role, index = (task.get("task") or {}).get("type"), (task.get("task") or {}).get("index", 0)
     has_chief = "chief" in (task.get("cluster") or {})
@@ -74,7 +74,7 @@ def _multi_worker() -> Value:
 
 
 def worker_rank() -> int:
-    """0 for the process that decides; workers of a cluster in the order of TF_CONFIG."""
+    """Return 0 for the process that decides; workers in the order of TF_CONFIG."""
     cluster, task = _tf_config()
     index = int(task.get("index", 0))
     # As core/cluster/cluster.py counts: a chief among workers is the first of them.
@@ -83,7 +83,7 @@ def worker_rank() -> int:
 
 
 def worker_count() -> int:
-    """Processes that run each step together."""
+    """Return processes that run each step together."""
     cluster, _ = _tf_config()
     trainers = len(cluster.get("chief", ())) + len(cluster.get("worker", ()))
     return 1 if "ps" in cluster else max(1, trainers)

@@ -43,7 +43,7 @@ def strategies_held(strategy: Strategy, name: str, notes: list[str]) -> Iterator
 
 
 def _standing_for(kind: str, held: Value, name: str, notes: list[str]) -> type:
-    """A class, so that ``isinstance`` and annotations of the user's code still work."""
+    """Return a class, so that ``isinstance`` and annotations of the user's code still work."""
     note = f"The code makes a {kind}; strategy = {name} of the recipe holds."
 
     def make(_class: type, *_args: Any, **_options: Any) -> Value:

@@ -17,7 +17,7 @@ REMEDY = "start it on a machine with TPUs, as tfdyno launch --on vertex --with t
 
 
 def tpu_strategy() -> Value:
-    """The strategy of all TPUs of this machine, which are reset for it.
+    """Return the strategy of all TPUs of this machine, which are reset for it.
 
     Raises:
         UsageError: There is none, or this TensorFlow is not built for them.
@@ -34,13 +34,13 @@ def tpu_strategy() -> Value:
 
 @functools.cache
 def releases() -> tuple[str, ...]:
-    """Releases of TensorFlow that were built for TPUs, as ``2.20``; the last one at the end."""
+    """List TensorFlow releases that were built for TPUs, as ``2.20``; the last at the end."""
     with TABLE.open(encoding="utf-8", newline="") as lines:
         return tuple(row["tensorflow"] for row in csv.DictReader(lines, strict=True))
 
 
 def why_none(version: str) -> str:
-    """Why a TensorFlow of this version sees no TPU, as far as that follows from the version."""
+    """Say why a TensorFlow of this version sees no TPU, as far as the version tells."""
     release = ".".join(version.split(".")[:2])
     if release in releases():
         return ""
@@ -48,7 +48,7 @@ def why_none(version: str) -> str:
 
 
 def tpu_notes(steps_per_execution: int, *, is_always_full: bool) -> list[str]:
-    """What slows a training on TPUs down, in sentences.
+    """Return what slows a training on TPUs down, in sentences.
 
     Args:
         steps_per_execution: Of the model.

@@ -30,7 +30,7 @@ class Cut:
     """A way to divide a model: whole layers, or segments of functional models, or both."""
 
     layers: dict[str, Any] = field(default_factory=dict)
-    """By the name of the block."""
+    """The layers by the name of the block."""
     segments: list[tuple[Functional, list[Segment]]] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     """The forward pass in its order; without a trace, the blocks alone."""
@@ -52,19 +52,19 @@ class Subject:
 
 
 def composites(model: Model) -> list[Any]:
-    """Layers that hold two or more layers with weights, outer ones before inner ones."""
+    """Return layers that hold two or more layers with weights, outer ones before inner ones."""
     inner = model._flatten_layers(include_self=False)
     return [layer for layer in inner if is_composite(layer)]
 
 
 def is_composite(layer: Layer) -> bool:
-    """Whether a layer holds two or more layers with weights of their own."""
+    """Return whether a layer holds two or more layers with weights of their own."""
     inner = layer._flatten_layers(include_self=False)
     return sum(bool(x._trainable_variables or x._non_trainable_variables) for x in inner) > 1
 
 
 def repeated_blocks(subject: Subject) -> Cut | None:
-    """Composite layers of which a model has two or more of a kind; None: it has none.
+    """Find composite layers of which a model has two or more of a kind; None: it has none.
 
     Of blocks within blocks the outer are taken, and the inner of those that make the peak where
     that lowers it.
@@ -90,7 +90,7 @@ def repeated_blocks(subject: Subject) -> Cut | None:
 
 
 def graph_cut(subject: Subject) -> Cut | None:
-    """Functional models cut into segments; None: there is none.
+    """Find functional models cut into segments; None: there is none.
 
     It is the one that keeps most, or each of them where models lie in models and that is better. A
     cut without segments: none lowers the peak.
@@ -106,26 +106,26 @@ def graph_cut(subject: Subject) -> Cut | None:
 
 
 def _own_bytes(subject: Subject, functional: Functional) -> int:
-    """What the operations of a functional model keep, but for the models among them."""
+    """Return what the operations of a functional model keep, but for the models among them."""
     own = [n for n, node in enumerate(functional.nodes) if not _holds_graph(node.operation)]
     return sum(_amounts(subject, functional, n)[0] for n in own)
 
 
 def _own_cut(subject: Subject, functional: Functional) -> Cut:
-    """A functional model cut between the models that it holds."""
+    """Return a functional model cut between the models that it holds."""
     inner = {node.operation.name for node in functional.nodes if _holds_graph(node.operation)}
     return _segment_cut(subject, functional, lambda name: name not in inner)
 
 
 def _joined(subject: Subject, cuts: Sequence[Cut]) -> Cut:
-    """Several cuts as one."""
+    """Return several cuts as one."""
     found = Cut(segments=[each for cut in cuts for each in cut.segments])
     found.parts = _parts(subject, found)
     return found
 
 
 def best_cut(subject: Subject) -> Cut:
-    """The better of both ways; without blocks where no cut of a functional model lowers the peak.
+    """Return the better of both ways; without blocks if no cut of a functional model is lower.
 
     Raises:
         UsageError: The model has nothing that could be recomputed.
@@ -142,7 +142,7 @@ def best_cut(subject: Subject) -> Cut:
 
 
 def named_cut(subject: Subject, patterns: Sequence[str]) -> Cut:
-    """What patterns of names choose; neighbours in a functional model are recomputed together.
+    """Return what name patterns choose; neighbours in a functional model are recomputed together.
 
     Raises:
         UsageError: A pattern fits nothing, or what is named keeps nothing that could be saved.
@@ -171,7 +171,7 @@ def named_cut(subject: Subject, patterns: Sequence[str]) -> Cut:
 
 
 def _matcher(patterns: Sequence[str], names: Sequence[str]) -> Callable[[str], bool]:
-    """Tells whether any pattern fits a name; each must fit one of all names."""
+    """Make a test whether any pattern fits a name; each must fit one of all names."""
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
             near = difflib.get_close_matches(pattern, names, 3, 0.4)
@@ -181,7 +181,7 @@ def _matcher(patterns: Sequence[str], names: Sequence[str]) -> Callable[[str], b
 
 
 def _outermost(layer: Layer, able: set[int]) -> list[Any]:
-    """Layers inside a layer whose ids are given, but none inside another of them."""
+    """Return layers inside a layer whose ids are given, but none inside another of them."""
     found: dict[int, Any] = {}
     for inner in layer._layers:
         if id(inner) in able:
@@ -221,7 +221,7 @@ def _segment_cut(
 
 
 def _parts(subject: Subject, cut: Cut) -> list[Part]:
-    """The whole forward pass in its order, with what lies between the blocks."""
+    """Return the whole forward pass in its order, with what lies between the blocks."""
     traced = subject.traced
     if traced is None:
         alone = [Part(name=name, kept_bytes=0) for name in cut.layers]
@@ -245,14 +245,14 @@ def _parts(subject: Subject, cut: Cut) -> list[Part]:
 
 
 def _kept(traced: Traced | None, layer: Layer) -> int:
-    """Most bytes that a call of a layer keeps."""
+    """Return most bytes that a call of a layer keeps."""
     spans = traced.spans if traced else []
     sizes = [traced.kept_bytes(x.first, x.last) for x in spans if x.key == id(layer)]  # type: ignore[union-attr]
     return max(sizes, default=0)
 
 
 def _amounts(subject: Subject, functional: Functional, number: int) -> tuple[int, float]:
-    """Bytes kept by an operation and its computation; without a trace, what it gives."""
+    """Return bytes kept by an operation and its computation; without a trace, what it gives."""
     if subject.traced is None:
         outputs = functional.nodes[number].outputs
         return sum(float_bytes(x, subject.batch_size) for x in outputs), 0.0

@@ -54,7 +54,7 @@ def why_not(traced: Callable[[Sequence[Any]], Probe], inputs: Sequence[Any]) -> 
 
 
 def _lost(graph: Graph, probe: Probe) -> str:
-    """What a gradient would miss, or what would happen twice."""
+    """Return what a gradient would miss, or what would happen twice."""
     if not probe.outputs:
         return "nothing that comes out of it has a gradient"
     if probe.assigned_weights:
@@ -70,7 +70,7 @@ def _lost(graph: Graph, probe: Probe) -> str:
 
 
 def _kept_by_a_layer(graph: Graph, probe: Probe) -> str:
-    """A tensor that a layer keeps, through which a gradient might be taken later."""
+    """Return a tensor that a layer keeps, through which a gradient might be taken later."""
     for layer in probe.layers:
         for name, value in vars(layer).items():
             if isinstance(value, tf.Tensor) and getattr(value, "graph", None) is graph:
@@ -80,7 +80,7 @@ def _kept_by_a_layer(graph: Graph, probe: Probe) -> str:
 
 
 def _stateful(graph: Graph) -> Iterator[str]:
-    """Kinds of operations, also in loops and branches, that must not run twice."""
+    """List kinds of operations, also in loops and branches, that must not run twice."""
     for operation in graph.get_operations():
         if operation.op_def.is_stateful and not operation.type.startswith(HARMLESS):
             yield operation.type

@@ -49,7 +49,7 @@ class Functional:
         batch_size: int,
         allowed: Callable[[str], bool],
     ) -> list[Step]:
-        """The operations for choosing where to cut.
+        """Return the operations for choosing where to cut.
 
         Args:
             kept_bytes: What each keeps for the backward pass.
@@ -96,7 +96,7 @@ class Functional:
         self.model.__dict__.pop(_METHOD, None)
 
     def layers(self, first: int, last: int) -> list[Any]:
-        """The layers among some operations, each once."""
+        """Return the layers among some operations, each once."""
         operations = {id(n.operation): n.operation for n in self.nodes[first:last]}
         return [each for each in operations.values() if isinstance(each, keras.Layer)]
 
@@ -144,7 +144,7 @@ class Functional:
     def _edges(
         self, first: int, last: int, last_use: dict[int, int]
     ) -> tuple[list[int], list[int]]:
-        """Tensors that a stretch reads from before it, and those that are read after it."""
+        """Return tensors that a stretch reads from before it, and those that are read after it."""
         inside = self.nodes[first:last]
         made = dict.fromkeys(id(x) for node in inside for x in node.outputs)
         reads = dict.fromkeys(id(x) for node in inside for x in node.input_tensors)
@@ -153,7 +153,7 @@ class Functional:
 
 
 def _ordered(stretch: Callable[..., Any], first: int, last: int, makes: list[int]) -> Value:
-    """A stretch as a function of what it reads."""
+    """Return a stretch as a function of what it reads."""
     return lambda given: stretch(first, last, given, makes)
 
 
@@ -162,7 +162,7 @@ def _named(tensors: Sequence[Any], values: Sequence[Any]) -> dict[int, Any]:
 
 
 def functionals(model: Model) -> list[Functional]:
-    """Every functional model in a model, itself first."""
+    """Return every functional model in a model, itself first."""
     found: dict[int, Any] = {}
     for layer in model._flatten_layers():
         inner = getattr(layer, "_functional", None) or layer
@@ -172,7 +172,7 @@ def functionals(model: Model) -> list[Functional]:
 
 
 def float_bytes(tensor: Tensor, batch_size: int = 1) -> int:
-    """Size of a tensor that carries a gradient, 0 of any other.
+    """Return size of a tensor that carries a gradient, 0 of any other.
 
     Args:
         tensor: Anything with a shape and a dtype.

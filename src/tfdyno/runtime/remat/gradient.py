@@ -50,7 +50,7 @@ class State(keras.StatelessScope):
         self._seen, self._outer = seen, outer
 
     def get_current_value(self, variable: Variable) -> Value:
-        """The value that this run reads; None: the variable's own."""
+        """Return the value that this run reads; None: the variable's own."""
         key = id(variable)
         if key in self.state_mapping:
             return self.state_mapping[key]
@@ -82,7 +82,7 @@ class Region:
         self._probed = self._ran = False
 
     def run(self, function: Callable[..., Any], *args: Any, **options: Any) -> Value:
-        """The result of ``function(*args, **options)``, with less kept for the backward pass."""
+        """Return ``function(*args, **options)``, with less kept for the backward pass."""
         leaves = keras.tree.flatten((args, options))
         if self.unfit or not may_record() or not self._is_ready(leaves):
             return function(*args, **options)
@@ -102,7 +102,7 @@ class Region:
         return list(found.values())
 
     def _is_ready(self, leaves: list[Any]) -> bool:
-        """Whether all tensors are plain ones and all variables exist."""
+        """Return whether all tensors are plain ones and all variables exist."""
         if any(_is_other_tensor(leaf) for leaf in leaves):
             return False
         first, self._ran = not self._ran, True
@@ -111,7 +111,7 @@ class Region:
 
 
 def _is_other_tensor(leaf: Tensor) -> bool:
-    """Symbolic, ragged and sparse tensors, through which no gradient is led here."""
+    """Return whether it is symbolic, ragged or sparse: no gradient is led through those here."""
     return isinstance(leaf, keras.KerasTensor | tf.__internal__.CompositeTensor) and not isinstance(
         leaf, tf.Tensor | tf.Variable
     )
@@ -179,7 +179,7 @@ class _Call:
             return _Run(self.function(*args, **options), state, self.region.layers)
 
     def why_not(self) -> str:
-        """What makes a second run wrong; empty: nothing was found."""
+        """Return what makes a second run wrong; empty: nothing was found."""
 
         def traced(inputs: Sequence[Any]) -> Probe:
             seen: dict[int, Any] = {}
@@ -193,7 +193,7 @@ class _Call:
     def _gradient(
         self, inputs: Sequence[Any], seen: dict[int, Any], upstream: Sequence[Any], more: list[Any]
     ) -> list[Any]:
-        """Gradients of the inputs and of ``more`` variables, by a second run."""
+        """Return gradients of the inputs and of ``more`` variables, by a second run."""
         late = _after(upstream, inputs, len(inputs) - len(self.weights))
         with _as_it_was(self.surroundings), tf.GradientTape() as tape:
             tape.watch([x for x in late if x.dtype.is_floating])
@@ -216,7 +216,7 @@ class _Run:
         self.differentiable = [self.leaves[n] for n in self.places] + list(state.losses)
 
     def packed(self, results: Sequence[Any]) -> Value:
-        """The outputs with ``results`` for those that have a gradient; losses to their layers."""
+        """Put ``results`` for the outputs that have a gradient; losses to their layers."""
         leaves = list(self.leaves)
         for place, result in zip(self.places, results, strict=False):
             mask = mask_of(leaves[place])
@@ -230,7 +230,7 @@ class _Run:
 
 
 def _owner(loss: Loss, layers: Sequence[Any]) -> Value:
-    """The layer that added a loss, which forgets this tensor: another one leaves the region."""
+    """Return the layer that added a loss, which forgets this tensor: another leaves the region."""
     for layer in layers:
         if id(loss) in layer._loss_ids:
             layer._loss_ids.discard(id(loss))
@@ -239,12 +239,12 @@ def _owner(loss: Loss, layers: Sequence[Any]) -> Value:
 
 
 def _as_it_was(kept: dict[str, Any]) -> AbstractContextManager[None]:
-    """Keras' own surroundings of the first run, for the second."""
+    """Restore Keras' own surroundings of the first run, for the second."""
     return surrounded_by({**kept, "current_call_ctx": copy.copy(kept["current_call_ctx"])})
 
 
 def _after(upstream: Sequence[Any], inputs: Sequence[Any], count: int) -> list[Any]:
-    """The inputs, the first ``count`` tied to the gradients that come from above.
+    """Return the inputs, the first ``count`` tied to the gradients that come from above.
 
     Without the tie TensorFlow would run the second time at once, and XLA would find that it is
     the same as the first and keep the first. XLA does not heed control dependencies, so a zero

@@ -27,7 +27,7 @@ class Part:
     """A stretch of the forward pass."""
 
     name: str = ""
-    """Of the block it belongs to; empty: it cannot be recomputed."""
+    """The name of the block it belongs to; empty: it cannot be recomputed."""
     kept_bytes: int
     """What its gradient reads, and what it passes on."""
     passed_bytes: int = 0
@@ -60,7 +60,7 @@ class Segment:
 
 
 def peak_bytes(parts: Sequence[Part], chosen: Iterable[str]) -> int:
-    """Most bytes of activations at a time where the blocks of these names are recomputed."""
+    """Return most bytes of activations at a time where the blocks of these names are recomputed."""
     names = frozenset(chosen)
     held = most = 0
     for part in parts:
@@ -70,18 +70,18 @@ def peak_bytes(parts: Sequence[Part], chosen: Iterable[str]) -> int:
 
 
 def flops(parts: Sequence[Part], chosen: Iterable[str]) -> float:
-    """Floating-point operations of computing these blocks once more."""
+    """Return the floating-point operations of computing these blocks once more."""
     names = frozenset(chosen)
     return sum(part.forward_flops for part in parts if part.name in names)
 
 
 def blocks(parts: Sequence[Part]) -> frozenset[str]:
-    """Names of all blocks that can be recomputed."""
+    """Return names of all blocks that can be recomputed."""
     return frozenset(part.name for part in parts if part.name)
 
 
 def cheapest(parts: Sequence[Part], budget_bytes: float) -> frozenset[str] | None:
-    """The blocks with the fewest operations that keep the peak within a budget.
+    """Return the blocks with the fewest operations that keep the peak within a budget.
 
     A block that is called twice is recomputed both times.
 
@@ -112,7 +112,7 @@ def cheapest(parts: Sequence[Part], budget_bytes: float) -> frozenset[str] | Non
 def _undominated(
     found: list[tuple[int, float, frozenset[str]]],
 ) -> list[tuple[int, float, frozenset[str]]]:
-    """Those that no other beats in both bytes and operations."""
+    """Return those that no other beats in both bytes and operations."""
     best: list[tuple[int, float, frozenset[str]]] = []
     for each in sorted(found, key=lambda each: (each[0], each[1])):
         if not best or each[1] < best[-1][1]:
@@ -157,7 +157,7 @@ def segments(
 def _least_cut(
     steps: Sequence[Step], last_use: dict[int, int], places: frozenset[int], total: int
 ) -> list[Segment]:
-    """The cut with the least peak, to a part in ``_SEARCH``; it lies at ``places`` only."""
+    """Return the cut with the least peak, to a part in ``_SEARCH``; it lies at ``places`` only."""
     found: list[Segment] = []
     low, high = 0, total
     while high - low > total // _SEARCH:
@@ -171,7 +171,7 @@ def _least_cut(
 
 
 def all_parts(steps: Sequence[Step], cut: Sequence[Segment]) -> list[Part]:
-    """The forward pass as parts: the segments, and each operation between them."""
+    """Return the forward pass as parts: the segments, and each operation between them."""
     by_first = {each.first: each for each in cut}
     parts, n = [], 0
     while n < len(steps):
@@ -186,13 +186,13 @@ def all_parts(steps: Sequence[Step], cut: Sequence[Segment]) -> list[Part]:
 
 
 def _last_uses(steps: Sequence[Step], results: frozenset[int]) -> dict[int, int]:
-    """By tensor: the last operation that reads it; results are read after all."""
+    """Map each tensor to the last operation that reads it; results are read after all."""
     uses = {tensor: n for n, step in enumerate(steps) for tensor in step.reads}
     return {**uses, **dict.fromkeys(results, len(steps))}
 
 
 def _passing(steps: Sequence[Step], last_use: dict[int, int], cut: int) -> int:
-    """How many tensors made before operation ``cut`` are read at it or later."""
+    """Return how many tensors made before operation ``cut`` are read at it or later."""
     made = (tensor for step in steps[:cut] for tensor, _ in step.makes)
     return sum(last_use.get(tensor, -1) >= cut for tensor in made)
 
@@ -200,7 +200,7 @@ def _passing(steps: Sequence[Step], last_use: dict[int, int], cut: int) -> int:
 def _cut_within(
     steps: Sequence[Step], last_use: dict[int, int], places: frozenset[int], budget_bytes: int
 ) -> list[Segment] | None:
-    """The cut whose parts hold least after all of them, with no peak above a budget.
+    """Return the cut whose parts hold least after all of them, with no peak above a budget.
 
     What is held before an operation is never worth more than less, so the least of each prefix is
     enough to know. None: no cut keeps within the budget.
@@ -226,7 +226,7 @@ def _cut_within(
 def _ending_at(
     steps: Sequence[Step], last_use: dict[int, int], last: int, budget_bytes: int
 ) -> Iterator[Segment]:
-    """Stretches up to an operation, the shortest first, that keep no more than a budget."""
+    """Find stretches up to an operation, shortest first, that keep no more than a budget."""
     kept = passed = 0
     cost = 0.0
     for first in range(last - 1, -1, -1):
@@ -242,7 +242,7 @@ def _ending_at(
 
 
 def _followed(taken: Sequence[Segment | None]) -> list[Segment]:
-    """The segments that lead to the end, in their order."""
+    """Return the segments that lead to the end, in their order."""
     found: list[Segment] = []
     n = len(taken) - 1
     while n > 0:

@@ -33,7 +33,7 @@ class RematPlan:
     """
 
     names: tuple[str, ...]
-    """Of the blocks, in their order."""
+    """The names of the blocks, in their order."""
     peak_bytes_before: int
     peak_bytes: int
     extra_compute: float
@@ -80,7 +80,7 @@ def apply_remat(model: Model, wanted: str, *, batch_size: int, inputs: Tensor = 
 
 
 def _specs(model: Model, inputs: Tensor, batch_size: int) -> Value:
-    """Inputs with all dimensions known; None where nobody knows them."""
+    """Return inputs with all dimensions known; None where nobody knows them."""
     if inputs is None:
         source = getattr(model, "_functional", None) or model
         inputs = getattr(source, "_inputs_struct", None)
@@ -122,7 +122,7 @@ def _trace(subject: Subject, specs: Spec, notes: list[str]) -> None:
 
 
 def _within(cut: Cut, subject: Subject, wanted: str, notes: list[str]) -> frozenset[str]:
-    """The blocks to recompute: for a budget, or those without which the peak would rise."""
+    """Return the blocks to recompute: for a budget, or those without which the peak would rise."""
     everything = blocks(cut.parts)
     if wanted == BLOCKS and not everything:
         notes.append("Nothing is recomputed: no cut of the model lowers what activations take.")

@@ -56,14 +56,14 @@ class Traced:
     flops: list[float] = field(default_factory=list)
     """Operations of the forward pass before this one."""
     step_flops: float = 0.0
-    """Of forward and backward pass."""
+    """FLOPs of forward and backward pass."""
 
     def kept_bytes(self, first: int, last: int) -> int:
-        """What a stretch of the forward pass keeps."""
+        """Return what a stretch of the forward pass keeps."""
         return self.kept[last] - self.kept[first]
 
     def forward_flops(self, first: int, last: int) -> float:
-        """What a stretch of the forward pass computes."""
+        """Return what a stretch of the forward pass computes."""
         return self.flops[last] - self.flops[first]
 
     @property
@@ -174,7 +174,7 @@ def _sums(amounts: Sequence[Any]) -> list[Any]:
 
 
 def _root(tensor: Tensor) -> Value:
-    """The tensor whose memory a tensor shows."""
+    """Return the tensor whose memory a tensor shows."""
     while tensor.op.type in _VIEWS and tensor.op.inputs:
         tensor = tensor.op.inputs[tensor.value_index if tensor.op.type == "IdentityN" else 0]
     return tensor
@@ -185,7 +185,7 @@ def _is_source(operation: Operation) -> bool:
 
 
 def _elements(shape: Shape, batch_size: int) -> int:
-    """Of a shape; the batch stands for an unknown first dimension, other unknown ones count one."""
+    """Count a shape's elements; the batch stands for an unknown first dimension, 1 for others."""
     dims = shape.as_list() if shape.rank is not None else [0]
     return math.prod((1 if n else batch_size) if x is None else x for n, x in enumerate(dims))
 
@@ -198,7 +198,7 @@ def _bytes(tensor: Tensor, batch_size: int) -> int:
 
 
 def _pushed_bytes(tensor: Tensor, batch_size: int) -> int:
-    """What a loop keeps in one of the lists that its gradient reads; 0: nobody knows how often."""
+    """Return what a loop keeps in a list that its gradient reads; 0: nobody knows how often."""
     body = loop_body(tensor.op)
     push = body.outputs[tensor.value_index].op
     if push.type != "TensorListPushBack" or push.inputs[1].op.type in _OTHERS:
@@ -209,7 +209,7 @@ def _pushed_bytes(tensor: Tensor, batch_size: int) -> int:
 
 
 def _flops(operation: Operation, batch_size: int = 1) -> float:
-    """Floating-point operations: two for each multiplication with its sum, one for the others."""
+    """Count floating-point operations: two for each multiplication with its sum, else one."""
     shapes = [x.shape for x in operation.inputs]
     outputs = [x for x in operation.outputs if x.dtype.is_floating]
     if not outputs or operation.type in _VIEWS | _SOURCES or any(s.rank is None for s in shapes):
@@ -230,7 +230,7 @@ def _flops(operation: Operation, batch_size: int = 1) -> float:
 
 
 def _einsum(equation: str, shapes: Sequence[Any]) -> float:
-    """Products of an einsum: the sizes of all its letters."""
+    """Count the products of an einsum: the sizes of all its letters."""
     sizes: dict[str, int] = {}
     for letters, shape in zip(equation.split("->")[0].split(","), shapes, strict=True):
         dims = shape.as_list()
@@ -244,7 +244,7 @@ def _einsum(equation: str, shapes: Sequence[Any]) -> float:
 
 
 def _convolution(kind: str, operation: Operation, filters: Value, size: float) -> float:
-    """Two for each weight that goes into each output of the forward convolution."""
+    """Return two for each weight that goes into each output of the forward convolution."""
     if "BackpropInput" in kind:
         filters = operation.inputs[1].shape
     per_output = math.prod(dim or 0 for dim in filters.as_list()[:-1])

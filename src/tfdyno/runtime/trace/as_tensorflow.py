@@ -33,14 +33,14 @@ SIX = 6.0
 @jax.custom_jvp
 @jax.jit
 def relu(x: jax.Array) -> jax.Array:
-    """The larger of ``x`` and 0; the gradient is that of TensorFlow's ``ReluGrad``."""
+    """Return the larger of ``x`` and 0; the gradient is that of TensorFlow's ``ReluGrad``."""
     return lax.max(x, lax.full_like(x, 0))
 
 
 @jax.custom_jvp
 @jax.jit
 def relu6(x: jax.Array) -> jax.Array:
-    """``x`` between 0 and 6; the gradient is that of TensorFlow's ``Relu6Grad``."""
+    """Clip ``x`` between 0 and 6; the gradient is that of TensorFlow's ``Relu6Grad``."""
     return lax.min(lax.max(x, lax.full_like(x, 0)), lax.full_like(x, SIX))
 
 
@@ -66,7 +66,7 @@ def as_tensorflow(lowering: Lowering) -> AbstractContextManager[None]:
 
 
 def _moments(own: Function) -> Function:
-    """Mean and variance, computed in float32 at least, in the type of ``x``."""
+    """Compute mean and variance, computed in float32 at least, in the type of ``x``."""
 
     def moments(
         x: jax.Array, axes: Value, keepdims: bool = False, synchronized: bool = False

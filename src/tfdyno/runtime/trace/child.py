@@ -92,7 +92,7 @@ def trace_jax(request: TraceStep, progress: child.Progress) -> StepTraced:
 
 
 def building(request: TraceStep) -> str:
-    """The stage in which the user's code runs, with the limit that it has."""
+    """Return the stage in which the user's code runs, with the limit that it has."""
     workload = request.workload
     if workload.kind != "script":
         return f"building {workload.reference}"
@@ -100,7 +100,7 @@ def building(request: TraceStep) -> str:
 
 
 def describe(subject: Model, notes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What a trace says about the model itself, as fields of ``Trace``."""
+    """Return what a trace says about the model itself, as fields of ``Trace``."""
     model, data = subject.model, subject.data
     optimizer = getattr(model, "optimizer", None)
     return {
@@ -132,7 +132,7 @@ def _lowered(
     asked: int | None,
     lowering: Lowering,
 ) -> _Step:
-    """The first batch and size that works: the marker's, then the script's own."""
+    """Return the first batch and size that works: the marker's, then the script's own."""
     from tfdyno.runtime.trace.step_jax import lower_step
 
     model, reasons = subject.model, []
@@ -162,7 +162,7 @@ def _sizes(
     asked: int | None,
     own: int,
 ) -> list[tuple[int, int, tuple[str, ...]]]:
-    """(batch size, marker, notes) to try for a batch."""
+    """Return (batch size, marker, notes) to try for a batch."""
     known, baked = dimensions(model, batch), baked_batch(model)
     if baked:
         note = () if asked in (None, baked) else (f"The batch size {baked} is part of the model.",)

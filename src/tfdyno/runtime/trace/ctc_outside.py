@@ -40,7 +40,7 @@ def ctc_outside(found: dict[str, int]) -> AbstractContextManager[None]:
 
 
 def outside_note(found: dict[str, int]) -> str:
-    """What an answer for such a step has to say.
+    """Return what an answer for such a step has to say.
 
     Args:
         found: At least one operation, as ``ctc_outside`` gives them.
@@ -56,7 +56,7 @@ def outside_note(found: dict[str, int]) -> str:
 
 
 def _loss_and_gradient(logits: Tensor) -> tuple[Any, Any]:
-    """A loss of each sample and the gradient of the logits, in the sizes of the kernel's.
+    """Return a loss of each sample and the gradient of the logits, in the sizes of the kernel's.
 
     Args:
         logits: (steps, batch, classes).

@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 SLOT = re.compile(
     r"momentum|velocity|iteration|learning_rate|accumulator|loss_scale|(^|/)(m|v|vhat|rms|mg)/"
 )
-"""In the name of a variable that an optimizer made (Keras 3: words, Keras 2: one-letter scopes)."""
+"""What the name of a variable holds that an optimizer made (Keras 3: words, Keras 2: one-letter
+scopes)."""
 
 UNKNOWN = re.compile(r"(\w+) \(No registered")
 """An operation in TensorFlow's message about those that XLA does not know."""
 OPEN_SIZE = frozenset({"Unique", "UniqueV2", "Where"})
 EARLIER = "do that part in the dataset, before the step"
 OTHERWISE = "write what belongs to the loss or the model with operations of tf.math or keras.ops"
-"""For what works on what the model gives: no dataset has that."""
+"""What to do otherwise for what works on what the model gives: no dataset has that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +122,14 @@ def export(
 
 
 def _has_open_size(concrete: Function) -> bool:
-    """Whether an operation returns as many elements as the data decide."""
+    """Return whether an operation returns as many elements as the data decide."""
     graph = concrete.graph.as_graph_def()
     nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
     return any(node.op in OPEN_SIZE for node in nodes)
 
 
 def _dense_gradients() -> AbstractContextManager[None]:
-    """Gradients of embeddings as whole tables, as the JAX path has them.
+    """Return embeddings' gradients as whole tables, as the JAX path has them.
 
     Optimizers bring sparse ones together by token, and how many tokens differ is not known before
     the data is: a program with such sizes cannot be read.
@@ -175,7 +176,7 @@ def split_by_name(variables: Iterable[Any]) -> Variables:
 
 
 def _resource(variable: Variable) -> Value:
-    """The ``tf.Variable`` inside a Keras 3 variable, or the variable itself."""
+    """Return the ``tf.Variable`` inside a Keras 3 variable, or the variable itself."""
     return getattr(variable, "value", variable) if hasattr(variable, "_value") else variable
 
 
@@ -222,7 +223,7 @@ def _row(name: str, role: TensorRole, shape: Shape, dtype: DType) -> TensorSpec:
 
 
 def _refusal(error: Exception) -> TfdynoError:
-    """What TensorFlow means when it refuses a step, in one sentence."""
+    """Return what TensorFlow means when it refuses a step, in one sentence."""
     if operations := sorted(set(UNKNOWN.findall(str(error)))):
         why = f"it uses {', '.join(operations)}, which exists outside of XLA only"
         return UsageError("XLA cannot compile this step", why=why, remedy=f"{EARLIER}; {OTHERWISE}")

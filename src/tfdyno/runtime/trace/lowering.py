@@ -25,7 +25,7 @@ Axes = tuple[int, ...]
 
 
 def lowered(graph: Graph) -> Graph:
-    """The graph as its own lowering has it."""
+    """Return the graph as its own lowering has it."""
     lowering = _Lowering(graph)
     for node in graph.nodes:
         lowering.take(node)
@@ -63,7 +63,7 @@ class _Lowering:
         self.place.update(zip(node.results, results, strict=True))
 
     def finished(self) -> Graph:
-        """The new graph, with what loops feed back and what the step returns."""
+        """Return the new graph, with what loops feed back and what the step returns."""
         for node in self.new.nodes:
             if "feedback" in node.attributes:
                 node.attributes["feedback"] = self.place[node.attributes["feedback"]]
@@ -90,13 +90,13 @@ class _Lowering:
         )
 
     def adds_nothing(self, node: Node, operands: Axes, types: list[TensorType]) -> bool:
-        """Whether a node reduces axes of one element only."""
+        """Return whether a node reduces axes of one element only."""
         if node.op != "reduce" or len(types) != 1:
             return False
         return types[0].elements == self.new.values[operands[0]].elements
 
     def product(self, node: Node, operands: Axes, kind: TensorType) -> tuple[int, ...]:
-        """A matrix product with its operands as it needs them."""
+        """Return a matrix product with its operands as it needs them."""
         batch, contract = node.attributes["batch"], node.attributes["contract"]
         by_sample = self.new.lowering == "tensorflow" and _is_einsum_gradient(node)
         if by_sample:
@@ -119,7 +119,7 @@ class _Lowering:
     def multiplied(
         self, node: Node, read: Axes, kind: TensorType, attributes: dict[str, object]
     ) -> tuple[int, ...]:
-        """The product itself; of batches in 16 bits with matrices filled up to multiples of eight.
+        """Multiply; 16-bit batches have their matrices filled up to multiples of eight.
 
         Those of no batch are left: the batch of the step is one of their sides, which was traced at
         a size of its own.
@@ -150,7 +150,7 @@ class _Lowering:
         return self.add(node, "slice", result, [kind])
 
     def laid_out(self, node: Node, value: int, batch: Axes, contract: Axes) -> int:
-        """The operand itself, or a copy whose axes lie as the product reads them."""
+        """Return the operand itself, or a copy whose axes lie as the product reads them."""
         shape = self.new.values[value].type.shape
         if _fits(self.order_of(value), shape, batch, contract):
             return value
@@ -168,20 +168,20 @@ class _Lowering:
         return self.written[key]
 
     def order_of(self, value: int) -> Axes:
-        """The axes of a value as they lie in memory."""
+        """Return the axes of a value as they lie in memory."""
         rank = len(self.new.values[value].type.shape)
         return self.orders.get(value, tuple(range(rank)))
 
 
 def _fits(order: Axes, shape: Axes, batch: Axes, contract: Axes) -> bool:
-    """Whether axes in this order are those of a batch, then two groups in one piece each."""
+    """Return whether axes in this order are those of a batch, then two groups in one piece each."""
     kinds = ["b" if a in batch else "c" if a in contract else "f" for a in order if shape[a] > 1]
     runs = [kind for kind, _ in groupby(kinds)]
     return len(runs) == len(set(runs)) and "b" not in runs[1:]
 
 
 def _filled(shape: Axes, batch: Axes, contract: Axes) -> Axes:
-    """The shape with the axis of a matrix that is no multiple of eight filled up."""
+    """Return the shape with the axis of a matrix that is no multiple of eight filled up."""
     sizes = list(shape)
     for group in (
         contract,
@@ -194,7 +194,7 @@ def _filled(shape: Axes, batch: Axes, contract: Axes) -> Axes:
 
 
 def _is_einsum_gradient(node: Node) -> bool:
-    """Whether it is the gradient of an einsum's weight, summed over samples and positions."""
+    """Return whether it is an einsum weight's gradient, summed over samples and positions."""
     left, right = node.attributes["contract"]
     summed = left == right and len(left) > 1 and left[0] == 0
     return (

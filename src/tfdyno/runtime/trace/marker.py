@@ -28,7 +28,7 @@ def marker_batch(dimensions: Iterable[int]) -> tuple[int, int]:
 
 
 def marker_of(batch_size: int, dimensions: Iterable[int]) -> int:
-    """The prime that marks a batch given by the user, or 0 where none does."""
+    """Return the prime that marks a batch given by the user, or 0 where none does."""
     known = set(dimensions)
     return next((p for p in PRIMES if batch_size % p == 0 and _clean(p, known)), 0)
 

@@ -75,7 +75,7 @@ def map_of(
     pool_bytes: float,
     keeps: bool = False,
 ) -> MemoryMap:
-    """What a step holds at a batch.
+    """Return what a step holds at a batch.
 
     Args:
         graph: The traced step.
@@ -159,7 +159,7 @@ def _allocator(
 
 
 def _moments(held: Sequence[Life], live: Sequence[float], batch_size: int) -> tuple[Moment, ...]:
-    """The worst moment of each of at most ``CURVE_POINTS`` stretches, split into parts."""
+    """Return the worst moment of each of at most ``CURVE_POINTS`` stretches, split into parts."""
     steps = len(live)
     by_part = {
         part: [amount.at(batch_size) for amount in
@@ -190,7 +190,7 @@ def _tensor(life: Life, sizes: Sizes, batch_size: int, steps: int) -> HeldTensor
 
 
 def _shape_at(one: Buffer, sizes: Sizes, batch_size: int) -> tuple[int, ...]:
-    """The shape at the batch asked: the first dimension that the marker divides grows."""
+    """Return the shape at the batch asked: the first dimension that the marker divides grows."""
     if not one.bytes.per_sample:
         return one.shape
     place = next((n for n, size in enumerate(one.shape) if sizes.grows(size)), None)

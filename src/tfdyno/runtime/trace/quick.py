@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> QuickPrograms:
-    """The quick programs of a traced step.
+    """Return the quick programs of a traced step.
 
     Raises:
         ToolError: As ``program_of``.
@@ -67,7 +67,7 @@ def _traced_program(
 
 
 def primitive_program(graph: Graph, by_layer: Program, trace: Trace) -> Program:
-    """The step with a kernel for each primitive operation; it holds what ``by_layer`` holds."""
+    """Return the step with a kernel for each primitive; it holds what ``by_layer`` holds."""
     kernels = primitive_kernels(
         graph,
         Sizes(trace.batch_size, trace.marker),

@@ -19,7 +19,7 @@ CUDNN_SETTINGS = {
 
 
 def recurrent_notes(model: Model) -> tuple[str, ...]:
-    """One sentence if TensorFlow would replace loops of this model by cuDNN's kernels."""
+    """Return one sentence if TensorFlow would replace loops of this model by cuDNN's kernels."""
     kinds = {type(layer).__name__ for layer in model._flatten_layers() if _by_cudnn(layer)}
     if not kinds:
         return ()
@@ -31,7 +31,7 @@ def recurrent_notes(model: Model) -> tuple[str, ...]:
 
 
 def cudnn_layers(model: Model) -> tuple[str, ...]:
-    """Names of the layers whose loops TensorFlow would replace by cuDNN's kernels.
+    """Return names of the layers whose loops TensorFlow would replace by cuDNN's kernels.
 
     Source:
         ``cudnn_ok`` of ``keras/src/backend/tensorflow/rnn.py``, ``inner_loop`` of
@@ -41,7 +41,7 @@ def cudnn_layers(model: Model) -> tuple[str, ...]:
 
 
 def keeps_xla_off(model: Model) -> bool:
-    """Whether a layer makes Keras run the whole model without XLA on TensorFlow.
+    """Return whether a layer makes Keras run the whole model without XLA on TensorFlow.
 
     Such a layer clears its ``supports_jit`` when it is made, also where dropout in its loop then
     keeps cuDNN out; ``jit_compile="auto"`` and ``True`` both become False.

@@ -28,7 +28,7 @@ _INTEGER = re.compile(r"^(u?)i(\d+)$")
 
 
 def new_context() -> ir.Context:
-    """An MLIR context that knows the StableHLO dialects."""
+    """Return an MLIR context that knows the StableHLO dialects."""
     context = ir.Context()
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)  # func and the other upstream dialects
@@ -110,7 +110,7 @@ class _Reader:
         return []
 
     def plain(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
-        """An operation that computes something."""
+        """Return an operation that computes something."""
         name = operation.name.partition(".")[2]
         operands = tuple(self.values[value] for value in operation.operands)
         attributes = attributes_of(name, operation)
@@ -127,7 +127,7 @@ class _Reader:
         return self.append(name, operands, types, operation, place, attributes)
 
     def select_and_scatter(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
-        """Pooling's gradient as GPUs run it: find each window's element, then add there."""
+        """Run pooling's gradient as GPUs do: find each window's element, then add there."""
         data, source, initial = (self.values[value] for value in operation.operands)
         found = self.graph.values[source].type
         rank = len(found.shape)
@@ -158,7 +158,7 @@ class _Reader:
         )
 
     def call(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
-        """A function call or a composite: its body, in place."""
+        """Return a function call or a composite: its body, in place."""
         if self.graph.lowering == "tensorflow" and _callee(operation).startswith(THREEFRY):
             return self.random_bits(operation, place)
         body = self.functions[_callee(operation)].regions[0].blocks[0]
@@ -168,7 +168,7 @@ class _Reader:
         return tuple(self.read(body, _Place(prefix, place.repeats, place.scope)))
 
     def random_bits(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
-        """Threefry of JAX as TensorFlow's generator: one kernel writes the bits that are used.
+        """Draw JAX's Threefry as TensorFlow's generator: one kernel writes the bits used.
 
         JAX's numbers of 32 bits are the exclusive or of both results: only one of them is needed.
         """
@@ -182,13 +182,13 @@ class _Reader:
         return bits * len(types) if one else bits
 
     def branch(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
-        """``case`` and ``if``: the branch with most operations."""
+        """Take of ``case`` and ``if`` the branch with most operations."""
         region = max(operation.regions, key=self.region_size)
         prefix = _join(place.prefix, _location(operation.location))
         return tuple(self.read(region.blocks[0], self.inside(prefix, place.repeats)))
 
     def loop(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
-        """``while``: its body once, with the trips counted; carried values are fed back."""
+        """Take ``while``'s body once, with the trips counted; carried values are fed back."""
         trips = trip_count(operation, self.scalar_of)
         if trips is None:
             self.graph.notes.append("A loop whose trip count is unknown was counted once.")
@@ -223,12 +223,12 @@ class _Reader:
         )
 
     def inside(self, prefix: str, repeats: int) -> _Place:
-        """A region of its own."""
+        """Return a region of its own."""
         self.graph.scopes += 1
         return _Place(prefix, repeats, self.graph.scopes - 1)
 
     def region_size(self, region: ir.Region) -> int:
-        """How many operations a region holds, called functions included."""
+        """Return how many operations a region holds, called functions included."""
         return sum(
             1
             + sum(self.region_size(inner) for inner in item.operation.regions)
@@ -238,13 +238,13 @@ class _Reader:
         )
 
     def function_size(self, name: str) -> int:
-        """How many operations a function holds."""
+        """Return how many operations a function holds."""
         if name not in self.sizes:
             self.sizes[name] = self.region_size(self.functions[name].regions[0])
         return self.sizes[name]
 
     def scalar_of(self, value: ir.Value) -> int | None:
-        """The integer that a value of the outer region is known to hold."""
+        """Return the integer that a value of the outer region is known to hold."""
         index = self.values.get(value)
         while index is not None:
             node = self.graph.producer(index)
@@ -255,7 +255,7 @@ class _Reader:
         return None
 
     def type_of(self, value: ir.Value) -> TensorType:
-        """The type of an MLIR value; tokens count as empty."""
+        """Return the type of an MLIR value; tokens count as empty."""
         kind = value.type
         found = self.types.get(kind)
         if found is None:
@@ -293,7 +293,7 @@ def _tensor_type(kind: ir.Type) -> TensorType:
 
 
 def _element_type(name: str) -> tuple[str, int]:
-    """HLO spelling and bits of an MLIR element type; predicates take a byte."""
+    """Return HLO spelling and bits of an MLIR element type; predicates take a byte."""
     integer = _INTEGER.match(name)
     if name == "i1":
         return "pred", 8

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"-?\d+")
 
 
 def attributes_of(name: str, operation: ir.Operation) -> dict[str, Any]:
-    """What the cost of an operation depends on besides its operands; empty for most."""
+    """Return what the cost of an operation depends on besides its operands; empty for most."""
     reader = _READERS.get(name)
     return reader(operation.attributes) if reader else {}
 

@@ -142,7 +142,7 @@ def _by_keras(request: TraceStep, progress: child.Progress) -> _Made:
 
 
 def _outside(exported: Model, about: dict[str, Any]) -> dict[str, Any]:
-    """What the trace has to say otherwise of a step with operations that XLA does not have."""
+    """Return what the trace says otherwise of a step with operations that XLA does not have."""
     if not exported.outside:
         return {}
     from tfdyno.runtime.trace.ctc_outside import outside_note
@@ -157,7 +157,7 @@ def _outside(exported: Model, about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _execution(subject: Subject) -> str:
-    """What Keras would do on a GPU: ``jit_compile="auto"`` means off only on this CPU."""
+    """Return what Keras would do on a GPU: ``jit_compile="auto"`` means off only on this CPU."""
     model = subject.model
     if subject.strategy or keeps_xla_off(model):
         return "graph"

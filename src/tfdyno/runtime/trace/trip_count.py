@@ -11,7 +11,7 @@ ScalarOf = Callable[[ir.Value], int | None]
 
 
 def trip_count(loop: ir.Operation, scalar_of: ScalarOf) -> int | None:
-    """Trips of a counter that starts, steps and ends at known numbers; ``None`` if unknown.
+    """Return trips of a counter that starts, steps and ends at known numbers; ``None`` if unknown.
 
     ``scalar_of`` answers for values of the region around. A condition joined by ``and`` ends the
     loop at the first of its parts that fails.
@@ -22,7 +22,7 @@ def trip_count(loop: ir.Operation, scalar_of: ScalarOf) -> int | None:
 
 
 def final_counters(loop: ir.Operation, scalar_of: ScalarOf) -> dict[int, int]:
-    """What the counters among the results of a loop hold after it, by position, where known."""
+    """Return what a loop's counters among its results hold after it, by position, where known."""
     trips, about = trip_count(loop, scalar_of), _Loop(loop, scalar_of)
     if trips is None:
         return {}
@@ -45,13 +45,13 @@ class _Loop:
         self.scalar_of = scalar_of
 
     def carried(self, value: ir.Value, block: ir.Block) -> int | None:
-        """Which carried value this is, if it is an argument of the block."""
+        """Return which carried value this is, if it is an argument of the block."""
         if isinstance(value, ir.BlockArgument) and value.owner == block:
             return int(value.arg_number)
         return None
 
     def number(self, value: ir.Value, block: ir.Block) -> int | None:
-        """The integer a value holds in every trip, if known."""
+        """Return the integer a value holds in every trip, if known."""
         position = self.carried(value, block)
         if position is not None:
             unchanged = self.carried(self.returned[position], self.body) == position
@@ -66,7 +66,7 @@ class _Loop:
         return self.scalar_of(value)
 
     def step(self, position: int) -> int | None:
-        """By how much a carried counter grows in each trip."""
+        """Return by how much a carried counter grows in each trip."""
         owner = _owner(self.returned[position])
         if owner is None or owner.name not in {"stablehlo.add", "stablehlo.subtract"}:
             return None
@@ -101,7 +101,7 @@ def _trips(test: ir.Operation | None, loop: _Loop) -> int | None:
 
 
 def _count(start: int | None, bound: int, step: int | None, direction: str) -> int | None:
-    """Trips of ``for (i = start; i direction bound; i += step)``."""
+    """Return trips of ``for (i = start; i direction bound; i += step)``."""
     if start is None or not step:
         return None
     inclusive = {"LT": 0, "GT": 0, "NE": 0, "LE": 1, "GE": -1}.get(direction)

@@ -18,12 +18,12 @@ MORE_BITS = 16
 
 
 def has_bfloat16(graph: Graph) -> bool:
-    """Whether any value of the step is bfloat16."""
+    """Return whether any value of the step is bfloat16."""
     return any(value.type.dtype == NARROW for value in graph.values)
 
 
 def widened(graph: Graph) -> Graph:
-    """The graph with float32 in place of bfloat16; casts between the two are gone.
+    """Return the graph with float32 in place of bfloat16; casts between the two are gone.
 
     An argument that is bfloat16 is cast once behind it, a result once before it.
     """
@@ -47,7 +47,7 @@ def widened(graph: Graph) -> Graph:
 
 
 def wider(kind: TensorType) -> TensorType:
-    """The type that takes the place of ``kind``; indices that lie beside a value stay with it."""
+    """Return what takes the place of ``kind``; indices that lie beside a value stay with it."""
     if kind.dtype != NARROW:
         return kind
     return TensorType(kind.shape, WIDE, kind.element_bits + MORE_BITS)
@@ -74,7 +74,7 @@ def _copied(
 
 
 def _result(graph: Graph, wide: Graph, value: int, placed: int) -> int:
-    """The step's result in the type that it has outside."""
+    """Return the step's result in the type that it has outside."""
     held = graph.values[value]
     if held.type == wide.values[placed].type:
         return placed

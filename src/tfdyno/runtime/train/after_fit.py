@@ -54,7 +54,7 @@ def evaluation_composed(is_training: Callable[[], bool]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def saved_by_chief() -> Iterator[None]:
-    """Several workers run the same code: one of them writes the files of the model.
+    """Let one of several workers that run the same code write the files of the model.
 
     The others write elsewhere and let it go: some variables are read by all workers together.
     """
@@ -81,7 +81,7 @@ def _elsewhere(save: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def _composed(model: Model) -> Iterator[None]:
-    """The test function of the training loop, and no batch taken to build what is built."""
+    """Return the training loop's test function, and no batch to build what is built."""
     from tfdyno.runtime.recipe.composed_step import ComposedStep
 
     with model.distribute_strategy.scope():
@@ -106,7 +106,7 @@ def _composed(model: Model) -> Iterator[None]:
 
 
 def _is_served() -> bool:
-    """Whether the weights are on parameter servers: the chief reads them there by itself."""
+    """Return whether the weights are on parameter servers: the chief reads them there by itself."""
     import tensorflow as tf
 
     return "ParameterServer" in type(tf.distribute.get_strategy()).__name__

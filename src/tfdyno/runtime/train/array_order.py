@@ -28,11 +28,11 @@ class ArrayOrder:
             self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False, name="epoch_of_order")
 
     def begin(self, epoch: int) -> None:
-        """The iterators that are made next are of this epoch."""
+        """Take iterators that are made next as of this epoch."""
         self._epoch.assign(epoch)
 
     def dataset(self, adapter: Value) -> Dataset:
-        """Keras' dataset of an adapter of arrays, with these orders in place of its own."""
+        """Return Keras' dataset of an array adapter, with these orders in place of its own."""
         original = tf.random.shuffle
 
         def shuffle(values: Value, *_args: Any, **_options: Any) -> Value:
@@ -47,7 +47,7 @@ class ArrayOrder:
 
 
 def order_for(adapter: Value, seed: int | None) -> ArrayOrder | None:
-    """The order for the data of a ``fit``; None where Keras' own is right.
+    """Return the order for the data of a ``fit``; None where Keras' own is right.
 
     Args:
         adapter: Keras' data adapter.
@@ -60,5 +60,5 @@ def order_for(adapter: Value, seed: int | None) -> ArrayOrder | None:
 
 
 def repeats(adapter: Value) -> bool:
-    """Whether Keras draws one order for all epochs."""
+    """Return whether Keras draws one order for all epochs."""
     return shuffles_arrays(adapter) and global_seed() is not None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfdyno.core.train.training import RunSettings
 
 FOLDER = "tensorboard"
-"""In the folder of a run."""
+"""The folder in the folder of a run."""
 
 
 class TrainBoard:
@@ -39,7 +39,7 @@ class TrainBoard:
     def watching(
         self, model: Model, run: Callable[[Any], Any], steps_done: Callable[[], int]
     ) -> Callable[[Any], Any]:  # fmt: skip
-        """The train function, with norms each so many steps where they are asked for."""
+        """Return the train function, with norms each so many steps where they are asked for."""
         if not self._every:
             return run
         return Norms(model, self._board, every=self._every, steps_done=steps_done).watching(run)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tfdyno.runtime.train.load import Train as Loop
 
 LEAVING = ".leaving"
-"""In the folder of a run: where several processes wait for each other at their end."""
+"""The folder in the folder of a run where several processes wait for each other at their end."""
 FLOAT8_POLICY = "mixed_bfloat16"
 """What Keras' float8 layers compute everything else in."""
 
@@ -50,7 +50,7 @@ def handle(request: Train, progress: child.Progress) -> TrainOutcome:
 
 
 def _end_of_all(settings: RunSettings) -> Consensus:
-    """Made before the processes connect, so that nobody is at the end yet."""
+    """Make it before the processes connect, so that nobody is at the end yet."""
     from tfdyno.runtime.recipe.strategy import worker_count, worker_rank
     from tfdyno.runtime.train.consensus import Consensus
 
@@ -63,7 +63,7 @@ def _end_of_all(settings: RunSettings) -> Consensus:
 
 
 def between_steps(settings: RunSettings, recipe: Recipe, signal_name: str) -> TrainOutcome:
-    """Where the end was asked for outside of the loop: what stands in the folder by then."""
+    """Return what stands in the folder when the end was asked for outside of the loop."""
     from tfdyno.runtime.checkpoint.files import list_checkpoints
 
     found, _ = list_checkpoints(Path(settings.output, CHECKPOINTS)) if settings.output else ([], {})
@@ -122,7 +122,7 @@ def _trained(request: Train, progress: child.Progress) -> TrainOutcome:
 
 
 def _loop(recipe: Recipe, peaks: Mapping[str, list[float]], progress: child.Progress) -> Loop:
-    """The training loop, as ``train_load`` calls it."""
+    """Return the training loop, as ``train_load`` calls it."""
     from tfdyno.runtime.recipe.flops import flops_and_peak
     from tfdyno.runtime.train.loop import train
     from tfdyno.runtime.train.watch import TrainPlan, Watch

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 Kind = Literal["nan", "stop", "save", "end"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 COST_RATIO = 0.01
-"""Of the time of the steps, that the exchange of wishes may take."""
+"""The share of the time of the steps that the exchange of wishes may take."""
 MOST_CALLS = 32
-"""Of the train function between two exchanges, however short they are."""
+"""The most calls of the train function between two exchanges, however short they are."""
 
 LEFT, GONE = "left-", "gone-"
 """Files that say that a worker has done its part, and that it needs nobody any more."""
@@ -57,7 +57,7 @@ class Consensus:
                     path.unlink()
 
     def exchange_by(self, table: Callable[[list[float]], Any]) -> None:
-        """From here on the wishes of all count; a joint operation.
+        """Count the wishes of all from here on; a joint operation.
 
         Args:
             table: Returns the numbers of all workers, a row for each (``Ranks.table``).
@@ -67,7 +67,7 @@ class Consensus:
             self._met()
 
     def agree(self, *, always: bool = False, **wishes: bool) -> frozenset[str]:
-        """What is to be done now, by all; a joint operation.
+        """Return what is to be done now, by all; a joint operation.
 
         Args:
             always: Whether to ask though the last time was not long ago.
@@ -94,7 +94,7 @@ class Consensus:
         return rows
 
     def leave(self, limit_s: float = LEAVE_S) -> None:
-        """At the end: nobody goes before all have come, and worker 0 goes last.
+        """Leave at the end: nobody goes before all have come, and worker 0 goes last.
 
         One that has its part of the last exchange would else end the connection on which another
         still receives; and it is worker 0 that all ask for news of the others.
@@ -113,7 +113,7 @@ class Consensus:
             self._wait_for(GONE, range(1, self._count), limit_s)
 
     def _wait_for(self, name: str, ranks: range, limit_s: float) -> bool:
-        """Whether the files of all these workers were there in time."""
+        """Return whether the files of all these workers were there in time."""
         assert self._folder
         until_s = time.monotonic() + limit_s
         paths = [self._folder / f"{name}{rank}" for rank in ranks]
@@ -132,7 +132,7 @@ class Consensus:
 
 
 def calls_between(cost_s: float, call_s: float) -> int:
-    """Calls of the train function from one exchange of wishes to the next.
+    """Return calls of the train function from one exchange of wishes to the next.
 
     Args:
         cost_s: Of an exchange.

@@ -104,7 +104,7 @@ class Engine:
             self.notes += self._remat.notes
 
     def change(self, dataset: Dataset) -> Value:
-        """The data of training as the step takes them."""
+        """Return the data of training as the step takes them."""
         changed, notes = with_input_options(dataset, self.recipe.input)
         self.notes += notes
         if self.recipe.strategy == "tpu":
@@ -115,7 +115,7 @@ class Engine:
         return self.change_test(changed)
 
     def change_test(self, dataset: Dataset) -> Value:
-        """The data of validation as the step takes them."""
+        """Return the data of validation as the step takes them."""
         return self._parts.dataset(dataset) if self._parts else dataset
 
     def build(self, element_spec: Spec, *, batch_size: int, early: bool) -> None:
@@ -152,18 +152,18 @@ class Engine:
                 self.composed.always_full = is_even and is_always_full(element_spec)
 
     def state(self) -> State:
-        """All variables that training changes, at rest."""
+        """Return all variables that training changes, at rest."""
         if self._scheduled:
             self._scheduled.join()
         step = self.composed or self._scheduled
         return state_of(self.model, step.variables if step else ())
 
     def iterations(self) -> int:
-        """Batches that the optimizer has taken (updates, where tfdyno accumulates)."""
+        """Return batches that the optimizer has taken (updates, where tfdyno accumulates)."""
         return max(map(_iterations, optimizers_of(self.model)), default=0)
 
     def one_batch(self) -> Callable[[Any], Any]:
-        """A function that trains on one batch and returns the logs, with nothing around it."""
+        """Make a function that trains on one batch and returns the logs, nothing around it."""
         if self.composed:
             run = self.composed.train_function()
         else:

@@ -68,7 +68,7 @@ class FinishedFit:
         self._folder = Path(output) / FOLDER if output else None
 
     def epochs(self, wanted: int) -> int | None:
-        """Epochs that the fit had at its end; None where it did not come to it, or has to go on.
+        """Return the epochs of the fit at its end; None where it did not come to it, or goes on.
 
         Args:
             wanted: Epochs that it is to have now; fewer than these may have been enough for its

@@ -64,7 +64,7 @@ class FiniteWeights:
 
 
 def lost_weight(model: Model) -> str:
-    """Path of the first variable of a model that training has lost; empty where there is none.
+    """Return the path of the first variable that training has lost; empty where there is none.
 
     A trainable one is lost when any value is not finite, another one when any is NaN: a mask may
     be infinite from the beginning.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tfdyno.core.train.training import TrainOutcome
 
 _RUN = "run.json"
-"""Of tfdyno train, also where a run has no checkpoint yet."""
+"""What tells a folder of tfdyno train, also where a run has no checkpoint yet."""
 _TUPLE = ("x", "y", "sample_weight")
 
 
@@ -81,7 +81,7 @@ def read_settings(
     tensorboard: bool = False,
     norms: int = 0,
 ) -> RunSettings:
-    """What a run does beside training, as it is asked for in Python.
+    """Return what a run does beside training, as it is asked for in Python.
 
     Args:
         output: Its folder; None: none.
@@ -114,7 +114,7 @@ def read_settings(
 
 
 def _arguments(model: Model, data: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the model's ``fit`` by name."""
+    """Return the arguments of the model's ``fit`` by name."""
     parameters = inspect.signature(model.fit).parameters
     if not any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
         for name in options:
@@ -132,7 +132,7 @@ def _arguments(model: Model, data: Dataset, options: Mapping[str, Any]) -> dict[
 
 
 def _recipe_in(settings: RunSettings, recipe: Recipe | None) -> Recipe:
-    """The recipe of a run that goes on, or of a new one in a folder without any."""
+    """Return the recipe of a run that goes on, or of a new one in a folder without any."""
     folder = Path(settings.output)
     has_run = any((folder / CHECKPOINTS).glob(MARKERS)) or (folder / _RUN).exists()
     if not settings.output or not has_run:

@@ -42,11 +42,11 @@ class Standing:
     has_growth: bool = True
     """Whether memory grows on every card; also where there is no card."""
     memory_limit_bytes: int = 0
-    """Of every card."""
+    """The memory limit of every card."""
 
 
 def standing_of(model: Model) -> Standing:
-    """What stands for a Keras model in this process."""
+    """Return what stands for a Keras model in this process."""
     import tensorflow as tf
 
     strategy = model.distribute_strategy

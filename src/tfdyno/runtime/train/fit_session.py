@@ -103,7 +103,7 @@ def _notes_on_seed(recipe: Recipe, settings: RunSettings, x: Tensor) -> Iterator
 
 
 def _has_own_order(stage: Dataset) -> bool:
-    """Whether a stage draws its order without any seed."""
+    """Return whether a stage draws its order without any seed."""
     if kind(stage) != "shuffle":
         return False
     return not any(tf.get_static_value(seed) for seed in (stage._seed, stage._seed2))
@@ -118,7 +118,7 @@ def _notes_on_stop(outcome: TrainOutcome, settings: RunSettings) -> Iterator[str
 
 @contextlib.contextmanager
 def _tf32_held(recipe: Recipe) -> Iterator[None]:
-    """TF32 as the recipe has it: a switch that TensorFlow takes at any time."""
+    """Hold TF32 as the recipe has it: a switch that TensorFlow takes at any time."""
     if recipe.precision not in ("float32", "tf32"):
         yield
         return

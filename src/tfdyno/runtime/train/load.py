@@ -89,7 +89,7 @@ def trained(call: Call, loading: Loading, settings: RunSettings) -> TrainOutcome
 
 
 def _aside(arguments: dict[str, Any]) -> contextlib.AbstractContextManager[Any]:
-    """The paths that its callbacks were made with are theirs already: they are changed in place."""
+    """Change the paths of its callbacks in place: they are theirs already."""
     import keras
 
     given = arguments.get("callbacks") or []
@@ -98,7 +98,7 @@ def _aside(arguments: dict[str, Any]) -> contextlib.AbstractContextManager[Any]:
 
 
 def _arguments(call: Call, loading: Loading, settings: RunSettings) -> dict[str, Any]:
-    """The arguments of ``fit`` with what the recipe and the command line set over them."""
+    """Return the arguments of ``fit`` with what the recipe and the command line set over them."""
     arguments = _checked(call)
     arguments, notes = rebatched(arguments, call.batch_size(loading.recipe), whole_only=False)
     new = [note for note in (*call.notes, *notes) if note not in loading.notes]
@@ -121,7 +121,7 @@ def _call(loading: Loading) -> Call:
 
 
 def _standard_task(loading: Loading) -> Call:
-    """A task on its real data; its batches are made with the task."""
+    """Return a task on its real data; its batches are made with the task."""
     import tensorflow as tf
 
     from tfdyno.runtime.workload.tasks import build
@@ -140,7 +140,7 @@ def _standard_task(loading: Loading) -> Call:
 
 
 def _checked(call: Call) -> dict[str, Any]:
-    """The arguments, where there is data in them that can be trained on."""
+    """Return the arguments, where there is data in them that can be trained on."""
     x = call.arguments.get("x")
     if x is None:
         raise UsageError(
@@ -157,7 +157,7 @@ def _checked(call: Call) -> dict[str, Any]:
 
 
 def _is_unbatched(model: Model, spec: Spec) -> bool:
-    """Whether an element of a dataset lacks the dimension of the batch, where that can be seen."""
+    """Return whether a dataset's element visibly lacks the dimension of the batch."""
     first = spec[0] if isinstance(spec, tuple) else spec
     rank = getattr(getattr(first, "shape", None), "rank", None)
     inputs: list[Any] = list(getattr(model, "inputs", None) or [])
@@ -167,7 +167,7 @@ def _is_unbatched(model: Model, spec: Spec) -> bool:
 
 
 def _length(x: Tensor) -> int | None:
-    """Samples or batches; None where nobody knows before the end."""
+    """Return samples or batches; None where nobody knows before the end."""
     if hasattr(x, "cardinality"):
         count = int(x.cardinality())
         return count if count >= 0 else None
@@ -187,7 +187,7 @@ def _first(structure: Structure) -> Value:
 
 
 def _check_batch(call: Call, arguments: dict[str, Any]) -> None:
-    """Each replica needs a sample of every batch."""
+    """Check that each replica gets a sample of every batch."""
     count, x = replicas(call.model), arguments.get("x")
     if count == 1 or not (is_arrays(x) or hasattr(x, "element_spec")):
         return

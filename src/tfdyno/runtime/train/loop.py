@@ -113,7 +113,7 @@ class _Session(TrainSession):
     # Moments of the data
 
     def _made(self, dataset: Dataset) -> None:
-        """The data are known: build what is composed or restored before the first step."""
+        """Build what is composed or restored, as the data are known, before the first step."""
         size = samples_of(dataset.element_spec, self.arguments)
         early = self.checkpoints is not None or bool(self.settings.first_weights)
         self.engine.build(dataset.element_spec, batch_size=size, early=early)
@@ -128,7 +128,7 @@ class _Session(TrainSession):
             self._restore(self.found)
 
     def _begun(self) -> None:
-        """Keras has reset the metrics and drawn what it draws: set what an earlier session left."""
+        """Set what an earlier session left, after Keras has reset the metrics and drawn."""
         if self.found:
             if self.found.position.step_in_epoch:
                 self._restore(self.found)
@@ -153,7 +153,7 @@ class _Session(TrainSession):
             self._between_steps()
 
     def _tests(self) -> None:
-        """The test function is to be called: a stop keeps the state from before validation."""
+        """Keep the state from before validation for a stop, as the test function comes."""
         if self.stop and self._before_validation and not self.meeting.is_joint:
             for variable, value in self._before_validation:
                 variable.assign(value)

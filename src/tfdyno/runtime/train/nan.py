@@ -75,7 +75,7 @@ def repeated(
 
 
 def unlocated(error: NanLoss, *, repeated: bool = False) -> Finding:
-    """What can be said where the steps cannot be repeated, or end well the second time.
+    """Return what can be said where the steps cannot be repeated, or end well the second time.
 
     Args:
         error: What was seen.

@@ -78,7 +78,7 @@ class Norms:
         self._function = tf.function(self._computed, autograph=False, reduce_retracing=True)
 
     def watching(self, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """A train function that also looks where it is due; takes the same batches in order."""
+        """Make a train function that also looks where it is due; takes the same batches."""
         several = int(self.model.steps_per_execution)
 
         def watched(iterator: DataIterator) -> Value:
@@ -105,7 +105,7 @@ class Norms:
         return found
 
     def _computed(self, batch: Batch) -> tuple[list[Any], list[Any]]:
-        """Over all replicas: norms by layer with that of all, and sizes by layer."""
+        """Return over all replicas norms by layer with that of all, and sizes by layer."""
         strategy = self.model.distribute_strategy
         updates: list[Update] = []
         with recorded_calls() as recorder, held_updates(updates):
@@ -126,7 +126,7 @@ class Norms:
     def _replica(
         self, batch: Batch, recorder: Recorder, updates: list[Update]
     ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-        """True gradients of one replica, and mean squares of what its layers gave."""
+        """Return one replica's true gradients, and mean squares of what its layers gave."""
         recorder.forget()
         with WithoutEffect():
             self.model.train_step(batch)
@@ -153,7 +153,7 @@ class Norms:
 
 
 def _next(iterator: DataIterator, count: int) -> list[Any]:
-    """So many batches, fewer at the end; raises ``StopIteration`` where there is none."""
+    """Take so many batches, fewer at the end; raises ``StopIteration`` without any."""
     batches: list[Any] = []
     try:
         for _ in range(count):
@@ -165,7 +165,7 @@ def _next(iterator: DataIterator, count: int) -> list[Any]:
 
 
 def _innermost(calls: list[Call]) -> list[Call]:
-    """Calls of layers that call no other, or others inside a loop, where they cannot be seen.
+    """Return layers' calls that call no other, or others inside a loop, where they are unseen.
 
     Calls in other graphs, where a function of the user or a trial of remat was traced, count not.
     """
@@ -190,7 +190,7 @@ def _reduced(strategy: Strategy, how: Value, value: Value) -> Value:
 
 
 def _scale(optimizer: Optimizer) -> Value:
-    """What the optimizer divides gradients by before it applies them."""
+    """Return what the optimizer divides gradients by before it applies them."""
     if hasattr(optimizer, "inner_optimizer"):
         scale = optimizer.dynamic_scale if optimizer.built else optimizer.initial_scale
         return tf.cast(tf.convert_to_tensor(scale), tf.float32)

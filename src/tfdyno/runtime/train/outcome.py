@@ -36,7 +36,7 @@ def updates_of(model: Model, taken: int, steps: int, accumulation: int) -> tuple
 
 
 def applied(model: Model, recipe: Recipe, *, compiled: bool) -> tuple[Applied, ...]:
-    """The settings of the recipe with what TensorFlow and Keras report of them.
+    """Return the settings of the recipe with what TensorFlow and Keras report of them.
 
     Args:
         model: After its training.
@@ -79,7 +79,7 @@ def _told(value: object) -> str:
 
 
 def policies(model: Model) -> str:
-    """Names of the dtype policies of all layers."""
+    """List the names of the dtype policies of all layers."""
     return ", ".join(sorted({layer.dtype_policy.name for layer in model._flatten_layers()}))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tfdyno.core.train.training import Pace
 
 MOST_SAMPLES = 2_000
-"""With more of them every two neighbours become one."""
+"""The most samples: with more of them every two neighbours become one."""
 SAMPLE_S = 0.5
 """A sample is at least so long, until there are too many."""
 
@@ -63,7 +63,7 @@ class PaceRecord:
         self.saves, self.save_s = self.saves + 1, self.save_s + seconds_s
 
     def pace(self) -> Pace:
-        """All of it."""
+        """Return all of it."""
         count = len(self.samples)
         return Pace(
             samples_s=tuple(seconds_s / steps for seconds_s, steps in self.samples),

@@ -30,7 +30,7 @@ HELD_UP_S = 0.005
 """and so long."""
 LEAST_STEPS = 5
 DIGEST_BYTES = 6
-"""As many as a float64 holds exactly."""
+"""The bytes that a float64 holds exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Straggler:
 
     rank: int
     wait_s: float
-    """Of each step, by the others."""
+    """The time of each step that the others wait."""
     step_s: float
 
     @property
@@ -96,7 +96,7 @@ class Ranks:
         )
 
     def straggler(self, wait_s: float, step_s: float, steps: int) -> Straggler | None:
-        """The worker that the others wait for, if there is one.
+        """Return the worker that the others wait for, if there is one.
 
         Args:
             wait_s: Of each step of this worker, in the exchange.
@@ -109,13 +109,13 @@ class Ranks:
         return slowest(found[:, 0].tolist(), float(found[:, 1].mean()))
 
     def table(self, own: list[float]) -> Value:
-        """The numbers of all workers, a row for each."""
+        """Return the numbers of all workers, a row for each."""
         rows = np.zeros((self._count, len(own)), np.float64)
         rows[self._rank] = own
         return self._sum(tf.constant(rows)).numpy()
 
     def _summed(self, value: Value) -> Value:
-        """The sum over workers of a value that each has for itself."""
+        """Return the sum over workers of a value that each has for itself."""
         first = self._rank * self._own
 
         def replica() -> Value:
@@ -127,7 +127,7 @@ class Ranks:
         return self._strategy.experimental_local_results(self._strategy.run(replica))[0]
 
     def _distance(self, variables: list[Any]) -> float:
-        """How far this worker's weights are from the mean of all: the most of any variable."""
+        """Return how far this worker's weights are from all's mean: the most of any variable."""
         most = 0.0
         for variable in variables:
             own = [np.asarray(part, np.float64) for part in _values(variable)]
@@ -138,7 +138,7 @@ class Ranks:
 
 
 def slowest(waits_s: list[float], step_s: float) -> Straggler | None:
-    """The worker that waits least, where the others wait too long.
+    """Return the worker that waits least, where the others wait too long.
 
     Args:
         waits_s: Of each worker in a step.
@@ -156,7 +156,7 @@ def slowest(waits_s: list[float], step_s: float) -> Straggler | None:
 
 
 def _digest(variables: list[Any]) -> float:
-    """Of all values, those of each own replica included."""
+    """Digest all values, those of each own replica included."""
     found = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for variable in variables:
         parts = [part.numpy() for part in _values(variable)]
@@ -168,7 +168,7 @@ def _digest(variables: list[Any]) -> float:
 
 
 def _values(variable: Variable) -> tuple[Any, ...]:
-    """What each replica of this process has of a variable."""
+    """Return what each replica of this process has of a variable."""
     raw = variable.value if isinstance(variable, keras.Variable) else variable
     return tuple(getattr(raw, "values", None) or (raw,))
 

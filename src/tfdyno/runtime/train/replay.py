@@ -30,7 +30,7 @@ _KNOWN = SOURCES | PLAIN | {"shuffle", "random", "repeat"}
 
 
 def why_full_replay(dataset: Dataset) -> str:
-    """Why the earlier epochs have to be run through, with the stage; empty: they need not.
+    """Return why the earlier epochs have to be run through, with the stage; empty: they need not.
 
     Args:
         dataset: A ``tf.data.Dataset`` before it is distributed.
@@ -66,7 +66,7 @@ def _reason_below(stage: Dataset) -> str:
 
 
 def not_repeatable(dataset: Dataset) -> tuple[str, ...]:
-    """Sentences on stages whose elements a seed does not repeat, whatever is replayed."""
+    """Return sentences on stages whose elements a seed does not repeat, whatever is replayed."""
     free = dataset.options().deterministic is False
     found = []
     for stage in walk(dataset):

@@ -91,7 +91,7 @@ def run_script(loading: Loading) -> TrainOutcome:
 
 
 def _refuse_own_loop(script: Path) -> None:
-    """A loop of one's own would train to its end without the recipe: tell it before."""
+    """Refuse a loop of one's own, which would train to its end without the recipe."""
     names = names_in(script)
     found = sorted(OWN_LOOP & names)
     if found and not FOR_FIT & names:
@@ -155,7 +155,7 @@ def _settings_of(number: int, settings: RunSettings) -> RunSettings:
 
 
 def _history(model: Model, outcome: TrainOutcome) -> Value:
-    """Keras' own object, with the epochs of earlier sittings in front."""
+    """Return Keras' own object, with the epochs of earlier sessions in front."""
     import keras
 
     history = getattr(model, "history", None)
@@ -168,7 +168,7 @@ def _history(model: Model, outcome: TrainOutcome) -> Value:
 
 
 def _of_earlier(outcomes: list[TrainOutcome], settings: RunSettings) -> tuple[str, ...]:
-    """What the fits before the last one did."""
+    """Return what the fits before the last one did."""
     notes = []
     for number, one in enumerate(outcomes[:-1], start=1):
         loss = one.history.get("loss") or []
@@ -180,7 +180,7 @@ def _of_earlier(outcomes: list[TrainOutcome], settings: RunSettings) -> tuple[st
 
 
 def _with_kept(error: TfdynoError, taken: _Taken, settings: RunSettings) -> TfdynoError:
-    """The error, with what the training before it has left."""
+    """Return the error, with what the training before it has left."""
     if not taken.outcomes:
         return error
     paths = [one.model_path for one in taken.outcomes if one.model_path]

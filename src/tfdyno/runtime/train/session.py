@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tfdyno.runtime.checkpoint.state import State
 
 MEETING = ".meeting"
-"""In the folder of a run."""
+"""The folder in the folder of a run where workers meet."""
 
 
 class Stopped(BaseException):
@@ -114,7 +114,7 @@ class TrainSession(ABC):
 
     @abstractmethod
     def _state(self) -> State:
-        """All variables that training changes, at rest."""
+        """Return all variables that training changes, at rest."""
 
     @abstractmethod
     def _iterations(self) -> int:
@@ -122,7 +122,7 @@ class TrainSession(ABC):
 
     @abstractmethod
     def _own_of(self, place: Cursor) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a checkpoint of this place keeps of this backend: of the data, and beside them."""
+        """Return what a checkpoint here keeps of this backend: of the data, and beside them."""
 
     @abstractmethod
     def built(self, logs: Logs = None) -> None:
@@ -195,7 +195,7 @@ class TrainSession(ABC):
         return ""
 
     def _callbacks(self) -> list[Any]:
-        """The user's own, with those that tell the session before and behind them."""
+        """Return the user's own, with those that tell the session before and behind them."""
         first = FitWatcher(
             on_train_begin=self.built,
             on_epoch_begin=self.epoch_begin,

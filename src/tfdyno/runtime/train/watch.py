@@ -60,17 +60,17 @@ class RunAbout:
 
     epochs: int
     steps: int = 0
-    """Of an epoch; 0: not known before the first has ended."""
+    """The steps of an epoch; 0: not known before the first has ended."""
     samples_per_step: int = 0
-    """Over all replicas; 0: not known, and no rate is told."""
+    """Samples over all replicas; 0: not known, and no rate is told."""
     xla: bool = False
     """Whether XLA compiles the step."""
     first_epoch: int = 0
     """Epochs that were done before."""
     flops_per_step: float = 0.0
-    """Of the whole step over all replicas."""
+    """FLOPs of the whole step over all replicas."""
     peak_flops_per_s: float = 0.0
-    """Of all devices together; 0: not known, and no MFU is told."""
+    """The peak of all devices together; 0: not known, and no MFU is told."""
 
 
 class Watch:
@@ -213,7 +213,7 @@ class Watch:
         self.pace.validation_s += self._now() - self._test_began
 
     def end(self) -> None:
-        """The run is over, whatever ended it: what was kept is given back."""
+        """Give back what was kept, as the run is over, whatever ended it."""
         self._count()
         self._kept.clear()
         self._marks.clear()
@@ -232,7 +232,7 @@ class Watch:
         return rate * self._about.samples_per_step
 
     def _look(self, now: float, done: int, logs: Mapping[str, Any]) -> None:
-        """What is done at most twice a second."""
+        """Do what is done at most twice a second."""
         self._due = now + EVENT_S
         self._ended = now
         if self._base < 0:
@@ -285,7 +285,7 @@ class Watch:
         return {name: value for name, value in found.items() if value is not None}
 
     def _eta(self, epoch: int, done: int) -> dict[str, float]:
-        """Seconds to the end of the run, where the steps of an epoch and a pace are known."""
+        """Return seconds to the end of the run, where the epoch's steps and a pace are known."""
         trained_s, steps = self._trained_s, self._trained_steps
         if self._marks:
             trained_s += self._marks[-1][0] - self._base_s
@@ -305,7 +305,7 @@ class Watch:
 
 
 def is_loss(name: str) -> bool:
-    """Whether a name of Keras' logs is a loss of training: ``loss``, ``decoder_loss``."""
+    """Return whether a name of Keras' logs is a loss of training: ``loss``, ``decoder_loss``."""
     return (name == "loss" or name.endswith("_loss")) and not name.startswith("val_")
 
 
@@ -323,7 +323,7 @@ def check_losses(logs: Mapping[str, Any], epoch: int, step: int) -> None:
 
 
 def _numbers(logs: Mapping[str, Any]) -> dict[str, float]:
-    """The logs that are one number each."""
+    """Return the logs that are one number each."""
     found = {}
     for name, value in logs.items():
         try:
@@ -334,7 +334,7 @@ def _numbers(logs: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _rounded(value: float) -> float | None:
-    """A number as JSON has it: what is not finite is null."""
+    """Return a number as JSON has it: what is not finite is null."""
     return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
 
 

@@ -32,7 +32,7 @@ class WorkerGroup:
         self.notes: list[str] = []
 
     def table(self, own: list[float]) -> Value:
-        """The numbers of all workers, a row for each; a joint operation."""
+        """Return the numbers of all workers, a row for each; a joint operation."""
         began_s = time.perf_counter()
         found = self._ranks.table(own)
         if self._step.wait:
@@ -40,7 +40,7 @@ class WorkerGroup:
         return found
 
     def steps(self, count: int) -> None:
-        """So many steps have been taken; the first call of an epoch is left out of its pace."""
+        """Count steps that were taken; the first call of an epoch is left out of its pace."""
         if not self._began_s:
             self._clear()
             return
@@ -48,7 +48,7 @@ class WorkerGroup:
         self._ended_s = time.monotonic()
 
     def epoch_end(self, epoch: int) -> None:
-        """An epoch has ended on all workers; raises ``ToolError`` where they have drifted apart.
+        """End an epoch of all workers; raises ``ToolError`` where they have drifted apart.
 
         Args:
             epoch: Counted from 1.
@@ -69,7 +69,7 @@ class WorkerGroup:
         self._steps, self._began_s = 0, 0.0
 
     def _clear(self) -> None:
-        """The pace counts from here."""
+        """Count the pace from here."""
         if self._step.wait:
             self._step.wait.take_s()
         self._steps = 0

@@ -51,7 +51,7 @@ class Batches:
         self.skip = self.epochs_before = self.largest = 0
 
     def placed(self, batch: Batch) -> Value:
-        """A batch over the devices.
+        """Return a batch over the devices.
 
         Raises:
             UsageError: It cannot be shared by them, holds texts, or differs between processes.
@@ -157,7 +157,7 @@ def _iterator_class(base: Value, batches: Batches) -> Value:
 
 
 def _turn(adapter: Value, epochs: int) -> None:
-    """A dataset that shuffles draws an order for each time that it is read: let it draw again."""
+    """Draw again where a dataset that shuffles draws an order each time that it is read."""
     dataset = getattr(adapter, "_dataset", None)
     if dataset is None or not hasattr(dataset, "element_spec"):
         return
@@ -166,7 +166,7 @@ def _turn(adapter: Value, epochs: int) -> None:
 
 
 def _without(every: Iterator[Any], skip: int) -> Iterator[Any]:
-    """The calls of an epoch without those whose steps are done; at least one, if only for its end.
+    """Drop the calls of an epoch whose steps are done; at least one stays, if only for its end.
 
     Args:
         every: First and last step of each call, and the batches.

@@ -19,7 +19,7 @@ ALLOWED = ("tf.data.", "tf.io.", "tf.keras.")
 
 
 def told(error: UsageError) -> TfdynoError:
-    """The error that ended the user's code, with its real cause."""
+    """Return the error that ended the user's code, with its real cause."""
     for cause in _causes(error):
         if type(cause).__name__.endswith("RuntimeError") and any(w in str(cause) for w in _GONE):
             what = "a step could not be exchanged with the other processes"

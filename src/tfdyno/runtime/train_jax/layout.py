@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def distribution_of(plan: JaxPlan, mesh: DeviceMesh) -> Value:
-    """Keras' distribution of a plan: a batch over all devices, or weights as well.
+    """Make Keras' distribution of a plan: a batch over all devices, or weights as well.
 
     Each process hands Keras whole batches, of which it keeps its own part (``jax_data``), so that
     Keras shares out nothing.
@@ -43,7 +43,7 @@ class SplitWeights(keras.distribution.ModelParallel):
         self.mesh, self.rules, self.is_proposed = mesh, rules, not rules
 
     def get_variable_layout(self, variable: Variable) -> Value:
-        """Called by Keras for each variable that is made, those of optimizers included.
+        """Return a variable's layout as Keras makes it, those of optimizers included.
 
         A rule that does not fit is told when the weights of the model are known (``layout_of``).
         """
@@ -57,7 +57,7 @@ class SplitWeights(keras.distribution.ModelParallel):
         )
 
     def axes_of(self, path: str, shape: tuple[int, ...]) -> tuple[Axes, str]:
-        """How a weight is split, and the pattern of the rule that says so.
+        """Return how a weight is split, and the pattern of the rule that says so.
 
         Raises:
             UsageError: Two rules match, or one does not fit its shape.
@@ -71,7 +71,7 @@ class SplitWeights(keras.distribution.ModelParallel):
 
 
 def layout_of(model: Model, split: SplitWeights) -> Layout:
-    """What became of the weights of a built model, as the devices hold them.
+    """Return what became of the weights of a built model, as the devices hold them.
 
     Raises:
         UsageError: No rule matches any weight, or a rule does not fit one.
@@ -103,7 +103,7 @@ def layout_of(model: Model, split: SplitWeights) -> Layout:
 
 
 def rules_in(layout: Layout, split: SplitWeights) -> tuple[Rule, ...]:
-    """The rules that make this layout."""
+    """Return the rules that make this layout."""
     return rules_of(layout.weights) if split.is_proposed else split.rules
 
 
@@ -121,7 +121,7 @@ def _placed(variable: Variable, split: SplitWeights) -> Placed:
 
 
 def _named(weight: Placed, rules: tuple[Rule, ...]) -> Placed:
-    """With the pattern of the proposal that is about it."""
+    """Add the pattern of the proposal that is about it."""
     rule = rule_for(weight.path, rules)
     return Placed(
         path=weight.path,
@@ -133,7 +133,7 @@ def _named(weight: Placed, rules: tuple[Rule, ...]) -> Placed:
 
 
 def _part(variable: Variable) -> Value:
-    """What the first device of this process holds.
+    """Return what the first device of this process holds.
 
     ``addressable_shards`` fails in JAX 0.10 for what ``device_put`` has copied to several processes
     of one device each.

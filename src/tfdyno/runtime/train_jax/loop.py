@@ -116,7 +116,7 @@ class _Session(TrainSession):
     # Moments
 
     def built(self, logs: Logs = None) -> None:
-        """All weights are there: tell how they lie, and set what an earlier session left."""
+        """Tell how the weights lie, now that all are there, and set what a session left."""
         self.samples_per_step = self.batches.largest
         if isinstance(self.world.distribution, SplitWeights):
             self.layout = layout_of(self.model, self.world.distribution)
@@ -128,7 +128,7 @@ class _Session(TrainSession):
             self.meeting.exchange_by(self._numbers_of_all)
 
     def _allow_no_batch(self) -> None:
-        """An epoch of which all steps are done has its end to come, for which Keras wants logs."""
+        """Let an epoch of which all steps are done end, for which Keras wants logs."""
         run, logs = self.model.train_function, self.model.get_metrics_result()
 
         def stepped(state: Value, iterator: DataIterator) -> Value:
@@ -150,7 +150,7 @@ class _Session(TrainSession):
             write_atomic(path, text)
 
     def epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """An epoch is to start; its data are not read yet."""
+        """Start an epoch whose data are not read yet."""
         found = self.found
         self.place, self.logs = Cursor(epoch=epoch), {}
         if found and epoch == found.position.epoch and not self._has_begun:
@@ -179,7 +179,7 @@ class _Session(TrainSession):
             self._between_steps()
 
     def _within(self, done: int) -> int:
-        """Steps of an epoch; the last call of several may have fewer than it could."""
+        """Return steps of an epoch; the last call of several may have fewer than it could."""
         return min(done, self.epoch_steps or done)
 
     def _numbers_of_all(self, own: list[float]) -> Value:

@@ -38,7 +38,7 @@ def settle(model: Model, recipe: Recipe) -> list[str]:
 
 
 def memory() -> tuple[int, str]:
-    """The most memory so far: of the first device, or of the process where there is no GPU."""
+    """Return the most memory so far: of the first device, or of the process without a GPU."""
     stats = jax.local_devices()[0].memory_stats() or {}
     if "peak_bytes_in_use" in stats:
         return int(stats["peak_bytes_in_use"]), "allocator"
@@ -46,7 +46,7 @@ def memory() -> tuple[int, str]:
 
 
 def applied(model: Model, recipe: Recipe, mesh: DeviceMesh) -> tuple[Applied, ...]:
-    """The settings of the recipe with what Keras reports of them, and the mesh."""
+    """Return the settings of the recipe with what Keras reports of them, and the mesh."""
     reported = {
         "precision": policies(model),
         "execution": "xla" if model.jit_compile else "eager",

@@ -54,7 +54,7 @@ def check_same_weights(variables: Sequence[Any]) -> None:
 
 
 def odd_ones(holders: Holders) -> list[int]:
-    """Who holds another value than most; all of them where no value has the majority."""
+    """Return who holds another value than most; all of them where no value has the majority."""
     most = max(map(len, holders.values()))
     usual = [ranks for ranks in holders.values() if len(ranks) == most]
     others = [ranks for ranks in holders.values() if len(usual) > 1 or ranks is not usual[0]]
@@ -74,12 +74,12 @@ def check_same_data(digest: int) -> None:
 
 
 def numbers_of_all(own: list[float]) -> Value:
-    """The numbers of all processes, a row for each; a joint operation."""
+    """Return the numbers of all processes, a row for each; a joint operation."""
     return np.asarray(multihost_utils.process_allgather(np.array(own, np.float32)))
 
 
 def _rows_of(variable: Variable) -> Iterable[tuple[int, int, int, int]]:
-    """Each part that this process has: which it is, and what is in it, 64 bits each."""
+    """Return each part that this process has: which it is, and what is in it, 64 bits each."""
     for shard in variable.value.addressable_shards:
         name = f"{variable.path} {shard.index}".encode()
         raw = np.ascontiguousarray(np.asarray(shard.data)).tobytes()
@@ -92,7 +92,7 @@ def _halves(data: bytes) -> tuple[int, int]:
 
 
 def _of_all(rows: Rows) -> Rows:
-    """The rows of all processes, one table for each."""
+    """Return the rows of all processes, one table for each."""
     if jax.process_count() == 1:
         return rows[None]
     return np.asarray(multihost_utils.process_allgather(rows))

@@ -85,7 +85,7 @@ def _import() -> None:
 
 
 def _hide_cards_from_tensorflow() -> None:
-    """It only reads data here, and would take the memory of the cards."""
+    """Hide the cards from TensorFlow, which only reads data here and would take their memory."""
     with contextlib.suppress(ImportError, RuntimeError):
         import tensorflow as tf
 
@@ -149,7 +149,7 @@ def _ignored(name: str, notes: list[str]) -> Callable[..., None]:
 
 
 def software() -> Software:
-    """Versions, and the devices that JAX has."""
+    """Return versions, and the devices that JAX has."""
     import jax
     import keras
 

@@ -30,7 +30,7 @@ class Batch:
 
 
 def batches(subject: Subject, workload: Workload) -> list[Batch]:
-    """The batches to try, likeliest first; only the targets differ.
+    """Return the batches to try, likeliest first; only the targets differ.
 
     Raises:
         UsageError: A dimension of an input is unknown and no ``--input-shape`` was given.
@@ -46,7 +46,7 @@ def batches(subject: Subject, workload: Workload) -> list[Batch]:
 
 
 def _of_data(model: Model, data: DataSpec, workload: Workload) -> Batch:
-    """The batch of a dataset; what that leaves open the model may say, and its first batch does."""
+    """Return a dataset's batch; what that leaves open the model may say, or its first batch."""
     x = with_given(with_declared(data.x, _declared_inputs(model)), workload.input_shapes)
     batch = Batch(x=x)
     if workload.mode != "infer" and data.y is not None:
@@ -63,7 +63,7 @@ def _parts(data: Batch | DataSpec) -> tuple[Any, Any, Any]:
 
 
 def _as_read(batch: Batch, first: DataSpec) -> Batch:
-    """The batch with the sizes of one that was read, and a note of them."""
+    """Return the batch with the sizes of one that was read, and a note of them."""
     before = _parts(batch)
     x, y, weight = after = tuple(map(with_declared, before, _parts(first)))
     pairs = zip(leaves(before), leaves(after), strict=True)
@@ -73,7 +73,7 @@ def _as_read(batch: Batch, first: DataSpec) -> Batch:
 
 
 def _with_targets(y: Tensor, model: Model, x: Tensor) -> Value:
-    """The targets with the sizes of what the model gives, where its loss compares the two."""
+    """Give the targets the sizes of what the model gives, where its loss compares the two."""
     if not is_open(y) or is_open(x) or model.loss is None:
         return y
     with contextlib.suppress(Exception):  # what the user's code does wrong its trace will tell
@@ -84,13 +84,13 @@ def _with_targets(y: Tensor, model: Model, x: Tensor) -> Value:
 
 
 def baked_batch(model: Model) -> int:
-    """The batch size that is part of the model's inputs; 0 where it is left open."""
+    """Return the batch size that is part of the model's inputs; 0 where it is left open."""
     inputs = getattr(model, "inputs", None) or []
     return next((int(i.shape[0]) for i in inputs if i.shape and i.shape[0]), 0)
 
 
 def dimensions(model: Model, batch: Batch) -> set[int]:
-    """All sizes in the model that the batch must not share a prime with."""
+    """Return all sizes in the model that the batch must not share a prime with."""
     found = {size for leaf in leaves((batch.x, batch.y)) for size in leaf.shape if size}
     with contextlib.suppress(ValueError):  # Keras 2: not made before the first step
         for variable in model.variables:
@@ -104,7 +104,7 @@ def dimensions(model: Model, batch: Batch) -> set[int]:
 
 
 def _declared_inputs(model: Model) -> Value:
-    """The inputs as the model declares them, in the structure that it wants; None: it does not."""
+    """Return the inputs that the model declares, in the structure that it wants; or None."""
     structure = getattr(model, "_inputs_struct", None)
     if structure is None and getattr(model, "inputs", None):
         structure = model.inputs if len(model.inputs) > 1 else model.inputs[0]
@@ -117,7 +117,7 @@ def _declared_inputs(model: Model) -> Value:
 
 
 def _model_inputs(model: Model, workload: Workload) -> Value:
-    """The inputs that the model declares, else those of the command line."""
+    """Return the inputs that the model declares, else those of the command line."""
     if (declared := _declared_inputs(model)) is not None:
         return declared
     given = [Leaf(shape=shape, dtype="float32") for shape in workload.input_shapes]
@@ -143,7 +143,7 @@ def _dtype(tensor: Tensor) -> str:
 
 
 def _targets(model: Model, x: Tensor) -> list[Any]:
-    """Targets for a model without data: integers for sparse losses, else like the output."""
+    """Make targets for a model without data: integers for sparse losses, else like the output."""
     outputs = _outputs(model, x)
     sparse = _per_output(outputs, model.loss, sparse_first=True)
     dense = _per_output(outputs, model.loss, sparse_first=False)
@@ -200,7 +200,7 @@ def _loss_of(loss: Loss, key: str, index: int) -> Value:
 
 
 def _named(loss: Loss) -> bool:
-    """Whether the loss is one of Keras' own, so that its name says what targets it takes."""
+    """Return whether the loss is one of Keras' own, so that its name says what targets it takes."""
     return isinstance(loss, str) or type(loss).__module__.startswith("keras")
 
 

@@ -67,7 +67,7 @@ def first_fit(
 
 
 def _check_loop(script: Path) -> None:
-    """A loop of one's own would train here without end: leave it to the other path."""
+    """Leave a loop of one's own to the other path: it would train here without end."""
     import keras
 
     if keras.backend.backend() == "jax" and "GradientTape" in names_in(script):
@@ -75,7 +75,7 @@ def _check_loop(script: Path) -> None:
 
 
 def names_in(script: Path) -> frozenset[str]:
-    """Every name and attribute in the code of a script; none where it does not parse."""
+    """Return every name and attribute in the code of a script; none where it does not parse."""
     try:
         tree = ast.parse(script.read_bytes())
     except (SyntaxError, ValueError):
@@ -140,10 +140,10 @@ class History:
 
 
 def _nothing(_self: Instance, *_args: Any, **_options: Any) -> None:
-    """Untrained weights must not replace files of the user."""
+    """Write nothing: untrained weights must not replace files of the user."""
 
 
 def evaluated(self: Instance, *_args: Any, **options: Any) -> Value:
-    """Stands for ``evaluate``: every metric is zero."""
+    """Stand for ``evaluate``: every metric is zero."""
     names = ["loss", *(name for name in self.metrics_names if name != "loss")]
     return dict.fromkeys(names, 0.0) if options.get("return_dict") else [0.0] * len(names)

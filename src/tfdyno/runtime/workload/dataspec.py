@@ -49,7 +49,7 @@ class DataSpec:
 
 
 def of_fit(arguments: dict[str, Any]) -> DataSpec:
-    """The data of a call of ``fit``, from its bound arguments.
+    """Return the data of a call of ``fit``, from its bound arguments.
 
     Raises:
         UsageError: The first argument is of a kind that Keras does not train on either.
@@ -66,7 +66,7 @@ def of_fit(arguments: dict[str, Any]) -> DataSpec:
 
 
 def validation_of(arguments: dict[str, Any]) -> Validation:
-    """What a call of ``fit`` validates; of a generator it takes a batch."""
+    """Return what a call of ``fit`` validates; of a generator it takes a batch."""
     try:
         often: Any = arguments.get("validation_freq") or 1
         named = tuple(map(int, often)) if hasattr(often, "__iter__") else ()
@@ -101,7 +101,7 @@ def _split_off(samples: int, share: Value) -> int:
 
 
 def of_batch(*arrays: Any) -> DataSpec:
-    """The data of ``train_on_batch(x, y, sample_weight)``: one batch of arrays."""
+    """Return the data of ``train_on_batch(x, y, sample_weight)``: one batch of arrays."""
     x, y, weight = (*arrays, None, None, None)[:3]
     return DataSpec(
         x=_leaves(x), y=_leaves(y), sample_weight=_leaves(weight), batch_size=_length(x)
@@ -109,21 +109,21 @@ def of_batch(*arrays: Any) -> DataSpec:
 
 
 def of_dataset(data: Dataset) -> DataSpec:
-    """The data of a function that returns a dataset or a tuple of arrays."""
+    """Return the data of a function that returns a dataset or a tuple of arrays."""
     if isinstance(data, tuple):
         return of_fit(dict(zip(("x", "y", "sample_weight"), data, strict=False)))
     return of_fit({"x": data})
 
 
 def with_batch_size(data: DataSpec) -> DataSpec:
-    """The data with the size of their first batch, where nothing else says how many it has."""
+    """Give the data the size of their first batch, where nothing else says how many it has."""
     if data.batch_size or data.read is None:
         return data
     return replace(data, batch_size=data.read().batch_size)
 
 
 def leaves(structure: Structure) -> Iterator[Leaf]:
-    """Every ``Leaf`` of a structure in its own order."""
+    """Walk every ``Leaf`` of a structure in its own order."""
     if isinstance(structure, Leaf):
         yield structure
     elif isinstance(structure, dict):
@@ -135,7 +135,7 @@ def leaves(structure: Structure) -> Iterator[Leaf]:
 
 
 def _of_source(x: Tensor) -> DataSpec | None:
-    """The spec of a dataset-like object; None for arrays."""
+    """Return the spec of a dataset-like object; None for arrays."""
     if hasattr(x, "element_spec"):
         return _of_tensorflow(x)
     if hasattr(x, "__getitem__") and hasattr(x, "num_batches"):  # keras.utils.PyDataset
@@ -165,7 +165,7 @@ def _of_tensorflow(dataset: Dataset) -> DataSpec:
 
 
 def _batch_of_pipeline(dataset: Dataset) -> int:
-    """The batch size of the last ``batch`` in a tf.data pipeline, 0 if there is none."""
+    """Return the batch size of the last ``batch`` in a tf.data pipeline, 0 if there is none."""
     for _ in range(100):
         size = getattr(dataset, "_batch_size", None)
         if size is not None:
@@ -201,7 +201,7 @@ def _of_arrays(arguments: dict[str, Any]) -> DataSpec:
 
 
 def _leaves(structure: Structure) -> Value:
-    """A structure of arrays or tensor specs as the same structure of ``Leaf``."""
+    """Return a structure of arrays or tensor specs as the same structure of ``Leaf``."""
     if structure is None:
         return None
     if isinstance(structure, dict):

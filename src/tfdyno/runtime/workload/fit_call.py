@@ -32,12 +32,12 @@ class Call:
     """Whether the recipe's batch size is in the data already."""
 
     def batch_size(self, recipe: Recipe) -> int:
-        """Over all replicas, where the data is to be batched anew; else 0."""
+        """Return that over all replicas, where the data is to be batched anew; else 0."""
         return 0 if self.is_batched else recipe.batch_size * replicas(self.model)
 
 
 def built(workload: Workload) -> Call:
-    """The model (and data) of everything that is not a script."""
+    """Return the model (and data) of everything that is not a script."""
     notes: tuple[str, ...] = ()
     arguments: dict[str, Any] = {}
     with measured_code(workload.reference, lambda: 0, lambda: 0):
@@ -56,7 +56,7 @@ def built(workload: Workload) -> Call:
 
 
 def as_arguments(data: Dataset) -> dict[str, Any]:
-    """What a function returned as data, as arguments of ``fit``: (x, y, sample_weight) or one."""
+    """Read a function's data as ``fit``'s arguments: (x, y, sample_weight) or one."""
     if data is None:
         return {}
     if isinstance(data, tuple):
@@ -65,7 +65,7 @@ def as_arguments(data: Dataset) -> dict[str, Any]:
 
 
 def keras_file(workload: Workload) -> Value:
-    """The model with its weights; loading by configuration alone first tells what is wrong."""
+    """Load the model with its weights; its configuration alone first tells what is wrong."""
     import keras
 
     from tfdyno.runtime.workload.kerasfile import load_config

@@ -25,7 +25,7 @@ class Held:
     """Calls that are not the measured one: counted, answered with zeros, and named."""
 
     def __init__(self) -> None:
-        """Nothing was called yet."""
+        """Begin with nothing called."""
         self.calls = 0
         self.names: list[str] = []
         self.outcome: Any = None

@@ -38,7 +38,7 @@ _REASONS = {
 
 
 def with_cache(dataset: Dataset, notes: list[str]) -> Value:
-    """The pipeline with ``cache`` after the last stages that are the same in every epoch.
+    """Return the pipeline with ``cache`` after the last stages that are the same in every epoch.
 
     Args:
         dataset: The last stage.
@@ -70,12 +70,12 @@ def with_cache(dataset: Dataset, notes: list[str]) -> Value:
 
 
 def _is_work(stage: Dataset) -> bool:
-    """Whether a stage does what is worth keeping: it computes or reads files."""
+    """Return whether a stage does what is worth keeping: it computes or reads files."""
     return bool(stage._functions()) or (not stage._inputs() and kind(stage) not in _IN_MEMORY)
 
 
 def _placed(stage: Dataset, free: bool, placed: list[Any]) -> Value:
-    """The stage with caches as late as possible in it and before it."""
+    """Return the stage with caches as late as possible in it and before it."""
     passes_on = kind(stage) in ("prefetch", "options")
     if not passes_on and next(_differing(stage, free), None) is None:
         if not any(_is_work(each) for each in walk(stage)):
@@ -88,7 +88,7 @@ def _placed(stage: Dataset, free: bool, placed: list[Any]) -> Value:
 
 
 def _differing(dataset: Dataset, free: bool) -> Value:
-    """The stages that are not the same in every epoch, with what they do, from the source on."""
+    """Return the stages that differ between epochs, with what they do, from the source on."""
     for stage in walk(dataset):
         reason = _reason(stage, free)
         if reason:
@@ -111,7 +111,7 @@ def _reason(stage: Dataset, free: bool) -> str:
 
 
 def _size(stage: Dataset) -> str:
-    """What it takes, where shapes and the number of elements are known."""
+    """Return what it takes, where shapes and the number of elements are known."""
     count = int(stage.cardinality())
     of_one_bytes = 0
     for spec in tf.nest.flatten(stage.element_spec):

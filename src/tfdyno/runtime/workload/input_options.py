@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def with_input_options(dataset: Dataset, options: InputOptions) -> tuple[Any, tuple[str, ...]]:
-    """The dataset with the options, and sentences on what was done with each.
+    """Return the dataset with the options, and sentences on what was done with each.
 
     The elements and their order stay as they are for the same seed, unless ``shuffle_buffer``
     or ``deterministic`` ask for another order.
@@ -104,7 +104,7 @@ def _with_calls(dataset: Dataset, options: InputOptions, notes: list[str]) -> Va
 
 
 def _in_turn(found: Effects) -> str:
-    """Why the function must see the elements one after the other; empty: it need not."""
+    """Return why the function must see the elements one after the other; empty: it need not."""
     if found.draws:
         return (
             f"it draws random numbers ({found.draws}), which a seed would not repeat; use the "
@@ -118,7 +118,7 @@ def _is_parallel(stage: Dataset) -> bool:
 
 
 def _with_order(dataset: Dataset, *, ordered: bool) -> Value:
-    """The stages that were told one by one, which counts more than ``tf.data.Options``."""
+    """Return the stages that were told one by one, which counts more than ``tf.data.Options``."""
 
     def change(stage: Dataset, inputs: list[Any]) -> Value:
         if not _is_parallel(stage) or getattr(stage, "_deterministic", "") == "default":
@@ -137,7 +137,7 @@ def _with_prefetch(dataset: Dataset, count: int) -> Value:
 
 
 def _down(dataset: Dataset) -> Value:
-    """The stages from the last one down, as long as each has one input."""
+    """Return the stages from the last one down, as long as each has one input."""
     while True:
         yield dataset
         below = dataset._inputs()

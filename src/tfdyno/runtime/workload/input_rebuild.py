@@ -36,7 +36,7 @@ _ORDER = {None: "default", True: "true", False: "false"}
 
 
 def changed(dataset: Dataset, change: Change) -> Value:
-    """The pipeline with what ``change`` gives for its stages.
+    """Return the pipeline with what ``change`` gives for its stages.
 
     Args:
         dataset: The last stage.
@@ -60,7 +60,7 @@ def changed(dataset: Dataset, change: Change) -> Value:
 
 
 def rebuilt(stage: Dataset, inputs: list[Any]) -> Value:
-    """The same stage over other inputs with elements of the same kind.
+    """Return the same stage over other inputs with elements of the same kind.
 
     Raises:
         UsageError: No way to make a stage of its class again is known.
@@ -91,7 +91,7 @@ def rebuilt(stage: Dataset, inputs: list[Any]) -> Value:
 
 
 def _plain(value: Value) -> Value:
-    """A scalar tensor as a Python number, as the constructors take it at best."""
+    """Return a scalar tensor as a Python number, as the constructors take it at best."""
     if isinstance(value, tf.Tensor) and value.shape.rank == 0:
         return value.numpy().item()
     return value
@@ -104,7 +104,7 @@ def _call(stage: Dataset, below: Dataset, function: Function) -> dict[str, Any]:
 
 
 def shuffled(stage: Dataset, below: Dataset, buffer: int = 0) -> Value:
-    """The same ``shuffle`` with the same seeds, over ``buffer`` elements (0: as many as it had)."""
+    """Make the same ``shuffle`` with the same seeds, over ``buffer`` elements (0: as it had)."""
     size = tf.constant(buffer, tf.int64) if buffer else stage._buffer_size
     variant = tf.raw_ops.ShuffleDatasetV3(
         input_dataset=below._variant_tensor, buffer_size=size, seed=stage._seed,
@@ -118,7 +118,7 @@ def shuffled(stage: Dataset, below: Dataset, buffer: int = 0) -> Value:
 
 
 def mapped(stage: Dataset, below: Dataset, calls: int = 0, ordered: bool | None = None) -> Value:
-    """The same ``map`` over ``calls`` elements at once.
+    """Return the same ``map`` over ``calls`` elements at once.
 
     Args:
         stage: A map, parallel or not.
@@ -147,7 +147,7 @@ def mapped(stage: Dataset, below: Dataset, calls: int = 0, ordered: bool | None 
 def interleaved(
     stage: Dataset, below: Dataset, calls: int = 0, ordered: bool | None = None
 ) -> Value:
-    """The same ``interleave`` with ``calls`` inputs read at once; arguments as for ``mapped``.
+    """Make the same ``interleave`` with ``calls`` inputs read at once; arguments as for ``mapped``.
 
     A parallel one does not keep what it was told about the order: it gets the pipeline's.
     """
@@ -174,7 +174,7 @@ def interleaved(
 
 
 def _cycle(stage: Dataset) -> int:
-    """The inputs that an interleave goes around, which decide the order.
+    """Return the inputs that an interleave goes around, which decide the order.
 
     Where TensorFlow chooses, it is asked: two elements of each input come out, and the first that
     comes again has seen all the others. What it makes of the cores is not the same for one that
@@ -196,7 +196,7 @@ def _cycle(stage: Dataset) -> int:
 
 
 def in_order(stage: Dataset, below: Dataset, *, ordered: bool | None) -> Value:
-    """The same parallel stage that keeps the order or need not; None: as it was."""
+    """Return the same parallel stage that keeps the order or need not; None: as it was."""
     if kind(stage) == "map":
         return mapped(stage, below, ordered=ordered)
     if kind(stage) == "interleave":

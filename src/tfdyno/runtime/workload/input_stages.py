@@ -61,14 +61,14 @@ class Effects:
 
 
 def kind(stage: Dataset) -> str:
-    """The name of the method that makes such a stage, as ``map`` for a ``_ParallelMapDataset``."""
+    """Name the method that makes such a stage, as ``map`` for a ``_ParallelMapDataset``."""
     name = re.sub(r"^_?(Parallel)?|Dataset(V\d)?$|V\d$", "", type(stage).__name__)
     name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=TF)(?=R)", "_", name).lower()
     return "enumerate" if name == "variant" and _counts(stage) else name
 
 
 def _counts(stage: Dataset) -> bool:
-    """Whether it is the count that ``enumerate`` zips with its input: numbers without end.
+    """Return whether it is the count that ``enumerate`` zips with its input: numbers without end.
 
     It comes out of a rewrite of TensorFlow's, so that the range itself cannot be seen.
     """
@@ -77,7 +77,7 @@ def _counts(stage: Dataset) -> bool:
 
 
 def title(stage: Dataset) -> str:
-    """How a person finds the stage in the script: ``map(decode)``, ``shuffle``."""
+    """Return how a person finds the stage in the script: ``map(decode)``, ``shuffle``."""
     name = _CALLED.get(kind(stage), kind(stage))
     functions = [each._func for each in stage._functions()]
     if any(
@@ -100,19 +100,19 @@ def _function_title(function: Function) -> str:
 
 
 def of_keras_arrays(dataset: Dataset) -> bool:
-    """Whether it is the pipeline that Keras makes of arrays: it gathers each batch at once."""
+    """Return whether it is Keras' pipeline of arrays: it gathers each batch at once."""
     return any(title(stage) == "map(grab_batch)" for stage in walk(dataset))
 
 
 def walk(dataset: Dataset) -> Iterator[Any]:
-    """All stages, each after its inputs: from the sources to the end."""
+    """Walk all stages, each after its inputs: from the sources to the end."""
     for below in dataset._inputs():
         yield from walk(below)
     yield dataset
 
 
 def effects(stage: Dataset) -> Effects:
-    """What the functions of one stage do, functions that they call included."""
+    """Return what the functions of one stage do, functions that they call included."""
     found: dict[str, str] = {}
     for wrapper in stage._functions():
         graph = wrapper.function.graph
@@ -144,19 +144,19 @@ def _effects_of(operation: str) -> Iterator[str]:
 
 
 def reshuffles(stage: Dataset) -> bool:
-    """Whether each new iterator of the stage takes the next seed, so that its order differs."""
+    """Return whether each new iterator of the stage takes the next seed, so its order differs."""
     if kind(stage) == "shuffle":
         return stage._reshuffle_each_iteration is not False
     return kind(stage) == "random" and bool(stage._rerandomize)
 
 
 def times(stage: Dataset) -> int:
-    """How often a ``repeat`` gives its input; -1: without end."""
+    """Return how often a ``repeat`` gives its input; -1: without end."""
     return int(stage._count)
 
 
 def order_is_free(stage: Dataset, *, free: bool) -> bool:
-    """Whether the stage works in parallel and gives elements in whatever order they are done.
+    """Return whether a stage works in parallel and gives elements in whatever order they are done.
 
     Args:
         stage: Any stage.

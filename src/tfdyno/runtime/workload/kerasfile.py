@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def load_config(path: Path, *, allow_unsafe: bool) -> Value:
-    """The model of a ``.keras`` file, compiled if it was saved compiled.
+    """Return the model of a ``.keras`` file, compiled if it was saved compiled.
 
     Raises:
         UsageError: It is no ``.keras`` file, or it holds a lambda and ``allow_unsafe`` is not set.
@@ -39,7 +39,7 @@ def load_config(path: Path, *, allow_unsafe: bool) -> Value:
 
 
 def has_lambda(path: Path) -> bool:
-    """Whether loading the file would run code from it; raises ``UsageError`` as ``load_config``."""
+    """Return whether loading the file would run its code; raises as ``load_config``."""
     return _has_lambda(_config(path))
 
 

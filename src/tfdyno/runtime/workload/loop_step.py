@@ -34,11 +34,11 @@ class LoopStep:
     name: str
 
     def specs(self, batch_size: int) -> list[tf.TensorSpec]:
-        """The specs with another batch; 0 keeps the script's."""
+        """Return the specs with another batch; 0 keeps the script's."""
         return [_resized(spec, self.batch_size, batch_size) for spec in self.tensors]
 
     def dimensions(self) -> set[int]:
-        """All sizes but the batch."""
+        """Return all sizes but the batch."""
         shapes = [spec.shape.as_list() for spec in self.tensors]
         return {
             size
@@ -103,7 +103,7 @@ _MARK = "tfdyno: the next batch of an iterator"
 
 
 def _opened(value: Value) -> Value:
-    """An iterator as its next batch; anything else as it is."""
+    """Return an iterator as its next batch; anything else as it is."""
     if isinstance(value, tf.data.Iterator | tf.distribute.DistributedIterator):
         value = {_MARK: next(value)}
     return value
@@ -115,7 +115,7 @@ def _closed(value: Value) -> Value:
 
 
 def _is_tensor(value: Value) -> bool:
-    """Tensors and arrays differ from call to call; numbers, texts and objects do not."""
+    """Return tensors and arrays differ from call to call; numbers, texts and objects do not."""
     if isinstance(value, tf.Variable):
         return False
     return isinstance(value, tf.TensorSpec) or (

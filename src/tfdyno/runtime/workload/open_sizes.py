@@ -20,12 +20,12 @@ Shape = tuple[int | None, ...]
 
 
 def is_open(structure: Structure) -> bool:
-    """Whether a size of a leaf is not known."""
+    """Return whether a size of a leaf is not known."""
     return any(None in leaf.shape for leaf in leaves(structure))
 
 
 def with_declared(structure: Structure, declared: Value) -> Value:
-    """The structure with the sizes of another one where its own are open.
+    """Return the structure with the sizes of another one where its own are open.
 
     Args:
         structure: Of ``Leaf``.
@@ -44,7 +44,7 @@ def with_declared(structure: Structure, declared: Value) -> Value:
 
 
 def with_given(structure: Structure, shapes: Sequence[Shape]) -> Value:
-    """The structure with the shapes of ``--input-shape``: one for each leaf, or for the open ones.
+    """Set the shapes of ``--input-shape``: one for each leaf, or for the open ones.
 
     Args:
         structure: Of ``Leaf``.
@@ -81,7 +81,7 @@ def refuse_open(structure: Structure, shapes: Sequence[Shape] = ()) -> None:
 
 
 def _replaced(structure: Structure, new: Iterator[Leaf]) -> Value:
-    """The structure with other leaves, in the order of its own."""
+    """Return the structure with other leaves, in the order of its own."""
     if isinstance(structure, Leaf):
         return next(new)
     if isinstance(structure, dict):
@@ -92,7 +92,7 @@ def _replaced(structure: Structure, new: Iterator[Leaf]) -> Value:
 
 
 def _merged(leaf: Leaf, known: Leaf) -> Leaf:
-    """The leaf with the sizes of one that fits; an axis of 1 at the end Keras adds or removes."""
+    """Give a leaf the sizes of one that fits; an axis of 1 at the end Keras adds or removes."""
     without = known.shape[:-1] if known.shape[-1:] == (1,) else known.shape
     for shape in (known.shape, without, (*known.shape, 1)):
         if _fits(leaf.shape, shape):
@@ -108,7 +108,7 @@ def _fits(left: Shape, right: Shape) -> bool:
 
 
 def _assigned(own: list[Leaf], shapes: list[Shape], *, one_each: bool) -> list[Leaf] | None:
-    """The leaves with every shape at one of them; None where that cannot be."""
+    """Return the leaves with every shape at one of them; None where that cannot be."""
     if not shapes:
         return own
     first, *others = shapes
@@ -126,7 +126,7 @@ def _assigned(own: list[Leaf], shapes: list[Shape], *, one_each: bool) -> list[L
 
 
 def _unfit(own: list[Leaf], shapes: Sequence[Shape]) -> UsageError:
-    """Which of the shapes has no input."""
+    """Return which of the shapes has no input."""
     wrong = next((s for s in shapes if not any(_fits(leaf.shape, s) for leaf in own)), shapes[-1])
     open_ones = [leaf for leaf in own if is_open(leaf)]
     text = f"--input-shape {','.join(map(str, wrong))}"
@@ -146,6 +146,6 @@ def _unfit(own: list[Leaf], shapes: Sequence[Shape]) -> UsageError:
 
 
 def _example(leaf: Leaf) -> str:
-    """Sizes as they may be: an image of 224 by 224, a text of 128 tokens."""
+    """Return sizes as they may be: an image of 224 by 224, a text of 128 tokens."""
     usual = 224 if len(leaf.shape) == 3 else 128
     return ",".join(str(size or usual) for size in leaf.shape) or "()"

@@ -44,7 +44,7 @@ class Part:
     labels: Array
 
     def first(self, count: int) -> Part:
-        """The first ``count`` of them."""
+        """Return the first ``count`` of them."""
         return Part(images=self.images[:count], labels=self.labels[:count])
 
 
@@ -58,7 +58,7 @@ class RealData:
 
 
 def load(images: int = 0) -> RealData:
-    """The first data set that is found here, in an order that never changes.
+    """Return the first data set that is found here, in an order that never changes.
 
     Args:
         images: At most so many for training and a quarter of that for evaluation; 0: all.
@@ -96,7 +96,7 @@ def _keras_folder() -> Path:
 
 
 def _download() -> tuple[Part, Part] | None:
-    """By Keras into its cache; None where there is no network."""
+    """Download by Keras into its cache; None where there is no network."""
     import keras
 
     with _limited_connections(), contextlib.suppress(Exception):
@@ -116,7 +116,7 @@ def _limited_connections() -> Iterator[None]:
 
 
 def _digits() -> tuple[str, Part, Part] | None:
-    """1,797 digits of 8 × 8 pixels from 0 to 16, enlarged."""
+    """Load 1,797 digits of 8 × 8 pixels from 0 to 16, enlarged."""
     try:
         from sklearn.datasets import load_digits
     except ImportError:
@@ -131,7 +131,7 @@ def _digits() -> tuple[str, Part, Part] | None:
 
 
 def read_idx(folder: Path, part: str) -> Part:
-    """``train`` or ``t10k`` of a folder with the four files of MNIST and its likes.
+    """Read ``train`` or ``t10k`` of a folder with the four files of MNIST and its likes.
 
     Raises:
         UsageError: A file is missing or damaged.
@@ -144,7 +144,7 @@ def read_idx(folder: Path, part: str) -> Part:
 
 
 def _read_array(path: Path) -> Array:
-    """An idx file: two zeros, type (8: bytes), rank, sizes as big-endian integers, values.
+    """Return an idx file: two zeros, type (8: bytes), rank, sizes as big-endian integers, values.
 
     The format is described at yann.lecun.com/exdb/mnist.
     """
@@ -169,6 +169,6 @@ def _part(images: Array, labels: Array) -> Part:
 
 
 def _mixed(part: Part) -> Part:
-    """In an order that is always the same, so that any first images hold all classes."""
+    """Mix in an order that is always the same, so that any first images hold all classes."""
     order = np.random.default_rng(SPLIT_SEED).permutation(len(part.labels))
     return Part(images=part.images[order], labels=part.labels[order])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def rebatched(
     arguments: dict[str, Any], batch_size: int, *, whole_only: bool = True
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The arguments of ``fit`` with another batch size, and notes on how that was done.
+    """Return the arguments of ``fit`` with another batch size, and notes on how that was done.
 
     Args:
         arguments: Of the call of ``fit``, by name.
@@ -69,13 +69,13 @@ def _of_size(dataset: Dataset, batch_size: int, whole_only: bool) -> Value:
 
 
 def _is_whole(dataset: Dataset) -> bool:
-    """Whether all batches have the same size, as the shapes tell."""
+    """Return whether all batches have the same size, as the shapes tell."""
     first = tf.nest.flatten(dataset.element_spec)[0]
     return bool(first.shape.rank) and first.shape[0] is not None
 
 
 def is_arrays(x: Tensor) -> bool:
-    """Whether Keras makes the batches itself: of arrays or tensors."""
+    """Return whether Keras makes the batches itself: of arrays or tensors."""
     others = (tf.data.Dataset, types.GeneratorType)
     return not isinstance(x, others) and not hasattr(x, "num_batches") and not _is_loader(x)
 

@@ -42,7 +42,7 @@ def _loader(row: dict[str, str], used: list[str]) -> Callable[..., Any]:
 
 
 def _part(row: dict[str, str], samples: int) -> tuple[Any, Any]:
-    """Inputs and targets; the labels go through all classes in turn."""
+    """Return inputs and targets; the labels go through all classes in turn."""
     import numpy
 
     if row["x_dtype"] == "tokens":

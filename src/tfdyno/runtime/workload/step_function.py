@@ -22,7 +22,7 @@ _SPEC = re.compile(r"^(\w+)\[([^\]]*)\]$")
 
 
 def named_step(workload: Workload) -> LoopStep:
-    """The function (a ``tf.function`` or not) with a tensor for each of its arguments.
+    """Return the function (a ``tf.function`` or not) with a tensor for each of its arguments.
 
     Raises:
         UsageError: There is no such function, or a spec is not ``dtype[batch,224,224,3]``.
@@ -35,7 +35,7 @@ def named_step(workload: Workload) -> LoopStep:
 
 
 def _zeros(text: str, batch: int) -> Value:
-    """A tensor of the shape that a spec describes; ``batch`` stands for the batch size."""
+    """Return a tensor of the shape that a spec describes; ``batch`` stands for the batch size."""
     match = _SPEC.match(text.strip())
     if not match:
         raise UsageError(

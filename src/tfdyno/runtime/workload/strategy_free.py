@@ -36,7 +36,7 @@ def note_strategies() -> list[str]:
 
 
 def strategy_note(name: str) -> str:
-    """What the strategy means for the step, as a sentence."""
+    """Return what the strategy means for the step, as a sentence."""
     return f"tf.distribute.{name}: Keras does not compile with XLA under it."
 
 

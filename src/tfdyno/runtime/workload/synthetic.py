@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
 
 SEED = 20_2611
-"""Of synthetic values: every run of every bench gets the same."""
+"""The seed of synthetic values: every run of every bench gets the same."""
 FEWEST_ROWS = 2
 """Any table of embeddings has so many."""
 
@@ -23,7 +23,7 @@ FEWEST_ROWS = 2
 def batch_for(
     model: Model, workload: Workload, batch_size: int
 ) -> tuple[tuple[Any, ...], DataSpec]:
-    """A batch of random values as numpy arrays, and its shapes.
+    """Return a batch of random values as numpy arrays, and its shapes.
 
     Raises:
         UsageError: The model does not say what its input looks like.
@@ -70,7 +70,7 @@ def _random(generator: np.random.Generator, leaf: Leaf, batch_size: int, limit: 
 
 
 def _one_hot(generator: np.random.Generator, leaf: Leaf, batch_size: int) -> Value:
-    """Float targets: one of several is 1; a single one is 0 or 1, valid for every loss."""
+    """Make float targets: one of several is 1; a single one is 0 or 1, valid for every loss."""
     shape = (batch_size, *(size or 1 for size in leaf.shape))
     classes = shape[-1] if len(shape) > 1 else 1
     chosen = generator.integers(0, max(classes, FEWEST_ROWS), shape[:-1] or shape)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def weightless() -> Iterator[None]:
-    """Variables created inside have no value until it is read; loading weights does nothing."""
+    """Give variables created inside no value until it is read; loading weights does nothing."""
     import keras
 
     original = keras.Variable.__init__
@@ -91,7 +91,7 @@ def _quantizes(one: object) -> bool:
 
 
 def _on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is, but with symbols where values are symbols."""
+    """Return the function as it is, but with symbols where values are symbols."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)

@@ -44,7 +44,7 @@ class Subject:
     seconds_s: float
     """Time that the user's code took."""
     strategy: str = ""
-    """Of ``tf.distribute``, under which the code trains; empty: none."""
+    """The strategy of ``tf.distribute`` under which the code trains; empty: none."""
     warnings: tuple[str, ...] = ()
 
 
@@ -81,7 +81,7 @@ def load(workload: Workload) -> Subject:
 
 
 def _training_notes(model: Model) -> list[str]:
-    """Settings of training that the traced step does not hold, as sentences."""
+    """Return settings of training that the traced step does not hold, as sentences."""
     notes = []
     if getattr(model, "run_eagerly", False):
         notes.append("run_eagerly=True: Keras then runs operation by operation, slower than this.")
@@ -93,14 +93,14 @@ def _training_notes(model: Model) -> list[str]:
 
 
 def _is_distributed_loop(workload: Workload) -> bool:
-    """A loop of one's own that calls ``strategy.run`` needs the strategy as it is."""
+    """Return a loop of one's own that calls ``strategy.run`` needs the strategy as it is."""
     if workload.kind != "script":
         return False
     return {"GradientTape", "run"} <= capture.names_in(Path(workload.reference))
 
 
 def application(workload: Workload) -> tuple[Any, str, None]:
-    """A model of ``keras.applications`` by its name, with random weights.
+    """Return a model of ``keras.applications`` by its name, with random weights.
 
     Raises:
         UsageError: There is no such model.
@@ -165,7 +165,7 @@ def model_and_data(reference: str) -> tuple[Any, str, Any]:
 
 
 def function_of(reference: str) -> Callable[..., Any]:
-    """The function that ``file.py:function`` or ``package.module:function`` names, not called.
+    """Find what ``file.py:function`` or ``package.module:function`` names, not called.
 
     Raises:
         UsageError: There is no such module or function.
@@ -202,7 +202,7 @@ def _imported(place: str) -> ModuleType:
 
 
 def _called(reference: str) -> Value:
-    """What the function that ``reference`` names returns; raises as ``function_of`` does."""
+    """Return what the function that ``reference`` names returns; raises as ``function_of`` does."""
     function = function_of(reference)
     with user_code(reference):
         return function()
@@ -239,7 +239,7 @@ _LOADERS = {
 
 
 def title_of(model: Model, fallback: str) -> str:
-    """The model's own name, unless Keras invented it."""
+    """Return the model's own name, unless Keras invented it."""
     invented = model.name.rstrip("0123456789_") in ("functional", "sequential", "model", "")
     return fallback if invented else str(model.name)
 

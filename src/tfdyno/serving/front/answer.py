@@ -26,13 +26,13 @@ class Outputs:
     _finite: bool | None = None
 
     def lists(self, face: TensorSpec) -> Value:
-        """The output as JSON has it."""
+        """Return the output as JSON has it."""
         if face.name not in self._lists:
             self._lists[face.name] = listed(self.arrays[face.name], face)
         return self._lists[face.name]
 
     def flat(self, face: TensorSpec) -> list[Any]:
-        """All values in one list, row by row."""
+        """Return all values in one list, row by row."""
         key = f"{face.name}\0flat"
         if key not in self._lists:
             self._lists[key] = listed(self.arrays[face.name].reshape(-1), face)
@@ -40,7 +40,7 @@ class Outputs:
         return flat
 
     def finite(self) -> bool:
-        """Whether all floats are finite, so that plain JSON can say them."""
+        """Return whether all floats are finite, so that plain JSON can say them."""
         if self._finite is None:
             floats = [array for array in self.arrays.values() if array.dtype.kind == "f"]
             self._finite = all(bool(np.isfinite(array).all()) for array in floats)
@@ -56,12 +56,12 @@ class Answer:
     rows: int | None = None
 
     def lists(self, face: TensorSpec) -> Value:
-        """The output as nested lists for JSON."""
+        """Return the output as nested lists for JSON."""
         values = self.outputs.lists(face)
         return values if self.rows is None else values[self.start : self.start + self.rows]
 
     def flat(self, face: TensorSpec) -> list[Any]:
-        """The output's values in one list."""
+        """Return the output's values in one list."""
         values = self.outputs.flat(face)
         if self.rows is None:
             return values
@@ -69,13 +69,13 @@ class Answer:
         return values[self.start * each : (self.start + self.rows) * each]
 
     def array(self, name: str) -> Array:
-        """The output as an array."""
+        """Return the output as an array."""
         array = self.outputs.arrays[name]
         return array if self.rows is None else array[self.start : self.start + self.rows]
 
 
 def put_together(pieces: Sequence[Answer]) -> Answer:
-    """One answer from those to the pieces of a large request."""
+    """Return one answer from those to the pieces of a large request."""
     names = pieces[0].outputs.arrays
     joined = {name: np.concatenate([piece.array(name) for piece in pieces]) for name in names}
     return Answer(outputs=Outputs(arrays=joined))

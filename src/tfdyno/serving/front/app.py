@@ -69,7 +69,7 @@ class Front:
         self._routes = tuple(self._all_routes())
 
     async def handle(self, request: HttpRequest) -> HttpResponse:
-        """The answer to a request, with what went wrong in it as its status."""
+        """Return the answer to a request, with what went wrong in it as its status."""
         route, response = "none", None
         try:
             route_, found = self._route(request)
@@ -104,7 +104,7 @@ class Front:
         raise Refused(404, f"There is nothing at {path[:200]}")
 
     def admit(self, headers: Mapping[bytes, bytes]) -> Refused | None:
-        """Why a body is not read: none is without the token, wherever it is sent."""
+        """Return why a body is not read: none is without the token, wherever it is sent."""
         try:
             self._check_token(headers)
         except Unauthorized as refused:
@@ -143,7 +143,7 @@ class Front:
         ]
 
     def _deadline(self, request: HttpRequest) -> Deadline:
-        """Until when an answer is of use, by the server and by the client."""
+        """Return until when an answer is of use, by the server and by the client."""
         if self.draining:
             raise Refused(503, "The server is shutting down", retry_after_s=1)
         given = request.headers.get(b"x-request-timeout-ms")

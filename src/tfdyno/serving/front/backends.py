@@ -58,7 +58,7 @@ class Backends:
             self._retire(address)
 
     def batcher(self, version: Version, signature: Signature) -> Batcher:
-        """Where the requests for a signature of a version wait."""
+        """Return where the requests for a signature of a version wait."""
         backend = self._backends[version.address]
         if signature.model not in backend.batchers:
             labels = {"model": version.model, "version": version.number}
@@ -83,7 +83,7 @@ class Backends:
             lines[0].admit(deadline)
 
     def idle(self) -> bool:
-        """Whether nothing waits and nothing is under way anywhere."""
+        """Return whether nothing waits and nothing is under way anywhere."""
         return all(backend.idle() for backend in self._backends.values())
 
     def _retire(self, address: str) -> None:

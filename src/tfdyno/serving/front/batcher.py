@@ -21,7 +21,7 @@ class Model(Protocol):
     """What computes: the client of a model process."""
 
     async def infer(self, parts: Sequence[Arrays], signature: Signature) -> Arrays:
-        """One call with the rows of all ``parts``; raises ``ModelError`` or ``Refused``."""
+        """Return one call with the rows of all ``parts``; raises ``ModelError`` or ``Refused``."""
 
     def close(self) -> None:
         """Give up what is not in use."""
@@ -182,7 +182,7 @@ class Batcher:
 
 
 def refusal_of(error: ModelError) -> Refused:
-    """400 for values that the model rejects (an index out of range), 500 for its own failures."""
+    """Return 400 for values that the model rejects (an index out of range), else 500."""
     given = error.code == 400 or "InvalidArgument" in error.text
     return Refused(400 if given else 500, error.text)
 

@@ -104,7 +104,7 @@ class GrpcFace(
         )
 
     async def Predict(self, request: Value, context: Value) -> Value:  # noqa: N802
-        """One prediction."""
+        """Return one prediction."""
         return await self._told("grpc_predict", context, lambda: self._predict(request, context))
 
     async def _predict(self, request: Value, context: Value) -> Value:
@@ -135,7 +135,7 @@ class GrpcFace(
         return reply
 
     async def GetModelMetadata(self, request: Value, context: Value) -> Value:  # noqa: N802
-        """The signatures of a version."""
+        """Return the signatures of a version."""
         return await self._told("grpc_metadata", context, lambda: self._metadata(request))
 
     async def _metadata(self, request: Value) -> Value:
@@ -153,7 +153,7 @@ class GrpcFace(
         return reply
 
     async def GetModelStatus(self, request: Value, context: Value) -> Value:  # noqa: N802
-        """The versions that are there."""
+        """Return the versions that are there."""
         return await self._told("grpc_status", context, lambda: self._status(request))
 
     async def _status(self, request: Value) -> Value:

@@ -25,7 +25,7 @@ HALF_CLOSED_S = 0.25
 """How long a client that sends no more is taken for one that still reads: an answer that comes
 later is given up, and what waits of its request is not computed."""
 BODIES_AT_ONCE = 8
-"""Of the longest kind; unread bodies of all clients together hold no more."""
+"""The bodies of the longest kind at once; unread bodies of all clients together hold no more."""
 
 Handle = Callable[[HttpRequest], Awaitable[HttpResponse]]
 ToResponse = Callable[[Refused], HttpResponse]
@@ -67,7 +67,7 @@ class HttpServer:
         self.draining = False
 
     def connection(self) -> HttpConnection:
-        """A protocol for asyncio's ``create_server``."""
+        """Return a protocol for asyncio's ``create_server``."""
         return HttpConnection(self)
 
     def sweep(self, now_s: float) -> None:
@@ -130,7 +130,7 @@ class HttpConnection(asyncio.Protocol):
         self._unread_since_s = None
 
     def eof_received(self) -> bool:
-        """The client sends no more; for a moment it may still read an answer."""
+        """Return the client sends no more; for a moment it may still read an answer."""
         if self._task is None or not self._transport.can_write_eof():
             return False
         if not self._sends_no_more:
@@ -174,15 +174,15 @@ class HttpConnection(asyncio.Protocol):
         self._body = []
 
     def on_url(self, url: bytes) -> None:
-        """A piece of the target."""
+        """Take a piece of the target."""
         self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header."""
+        """Take one header."""
         self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
-        """The head is there: refuse what may not come or is too long before it is sent."""
+        """Refuse, once the head is there, what may not come or is too long before it is sent."""
         self._in_head, self._in_body = False, True
         length = self._headers.get(b"content-length", b"0")
         has_body = length != b"0" or b"transfer-encoding" in self._headers
@@ -195,7 +195,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """Take a piece of the body."""
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.body_bytes:
             self._refuse(self._too_long())
@@ -274,7 +274,7 @@ class HttpConnection(asyncio.Protocol):
         self._refuse(Refused(503, "Too much is being sent at once", retry_after_s=1))
 
     def _count(self, more_bytes: int) -> None:
-        """Bodies that came and were not handed on: this client's, and with them all clients'."""
+        """Count bodies that came and were not handed on: this client's, and all clients'."""
         self.unread_bytes += more_bytes
         self._server.unread_bytes += more_bytes
 

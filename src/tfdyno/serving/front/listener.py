@@ -19,11 +19,13 @@ AT_ONCE = 64
 """Clients taken per turn of the loop. libuv by itself takes one: under overload, when a turn is
 long, 640 clients waited up to 12 s to be heard."""
 PAUSE_S = 0.1
-"""Without a free file descriptor nobody is taken for so long; the loop would else look for ever."""
+"""The pause without a free file descriptor, in which nobody is taken; the loop would else look for
+ever."""
 NOTHING_FREE = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 MOST_CONNECTIONS = 4096
 RESERVED_FILES = 128
-"""For the model processes, gRPC, and clients that are being told that there are too many."""
+"""The files for the model processes, gRPC, and clients that are being told that there are too many.
+"""
 
 
 def open_files() -> int:
@@ -35,7 +37,7 @@ def open_files() -> int:
 
 
 def most_connections(files: int) -> int:
-    """Connections of clients where so many file descriptors may be open."""
+    """Return how many clients may connect where so many file descriptors may be open."""
     if files == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
     return min(MOST_CONNECTIONS, max(files - RESERVED_FILES, files // 2))

@@ -49,13 +49,13 @@ class Unauthorized(Refused):
 
 
 def defect(error: Exception) -> Refused:
-    """500 for what nobody foresaw: one line for the client, the rest for the log."""
+    """Answer 500 for what nobody foresaw: one line for the client, the rest for the log."""
     traceback.print_exception(error)
     return Refused(500, f"{type(error).__name__}: {first_line(error)}")
 
 
 def refusal(refused: Refused) -> HttpResponse:
-    """An error as TensorFlow Serving and KServe have it: an object with the key ``error``."""
+    """Write an error as TensorFlow Serving and KServe do: an object with the key ``error``."""
     headers: tuple[tuple[str, str], ...] = ()
     if refused.retry_after_s:
         headers = (("Retry-After", str(refused.retry_after_s)),)
@@ -69,5 +69,5 @@ def refusal(refused: Refused) -> HttpResponse:
 def json_response(
     value: object, *, code: int = 200, headers: tuple[tuple[str, str], ...] = ()
 ) -> HttpResponse:
-    """A value as JSON."""
+    """Return a value as JSON."""
     return HttpResponse(code=code, body=msgspec.json.encode(value), headers=headers)

@@ -27,7 +27,7 @@ class Counter:
         self._values[key] = self._values.get(key, 0) + amount
 
     def lines(self, name: str) -> list[str]:
-        """The samples as text."""
+        """Return the samples as text."""
         return [f"{name}{told(key)} {value:.15g}" for key, value in self._values.items()]
 
 
@@ -48,7 +48,7 @@ class Histogram:
         self._sums[key] += value
 
     def lines(self, name: str) -> list[str]:
-        """The samples as text: cumulated buckets, sum and count."""
+        """Return the samples as text: cumulated buckets, sum and count."""
         lines = []
         for key, counts in self._counts.items():
             seen = 0
@@ -61,7 +61,7 @@ class Histogram:
 
 
 def told(labels: Labels) -> str:
-    """Labels in braces, escaped."""
+    """Return labels in braces, escaped."""
     if not labels:
         return ""
     return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels) + "}"
@@ -81,7 +81,7 @@ class FrontMetrics:
         self.gauges: dict[str, tuple[str, Callable[[], Mapping[Labels, float]]]] = {}
 
     def page(self) -> str:
-        """The text of ``/metrics``."""
+        """Return the text of ``/metrics``."""
         counted: list[tuple[str, str, str, Counter | Histogram]] = [
             ("tfdyno_requests_total", "counter", "Requests by route and status.", self.requests),
             ("tfdyno_refused_total", "counter", "Requests refused, by status.", self.refused),

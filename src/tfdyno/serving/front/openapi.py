@@ -25,7 +25,7 @@ _NUMBERS = {"float16", "float32", "float64"}
 
 
 def openapi(table: Table, *, with_token: bool) -> dict[str, Any]:
-    """The document at ``/openapi.json``: OpenAPI 3.1, with the signatures of what is served."""
+    """Write ``/openapi.json``: OpenAPI 3.1, with the signatures of what is served."""
     paths = {
         "/healthz": _get("Whether the process answers.", open_=True),
         "/readyz": _get("Whether a model is served.", "503", open_=True),

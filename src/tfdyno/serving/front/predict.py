@@ -129,7 +129,7 @@ def _told(error: Exception) -> str:
 
 
 def listed(array: Array, face: TensorSpec) -> list[Any]:
-    """The array as nested lists for JSON, floats with no more digits than tell them apart."""
+    """Write an array as nested lists for JSON, floats with digits enough to tell them apart."""
     if face.dtype == "string":
         as_bytes = face.name.endswith("_bytes")
         texts = [_text_of(item, as_bytes=as_bytes) for item in array.ravel().tolist()]
@@ -142,7 +142,7 @@ def listed(array: Array, face: TensorSpec) -> list[Any]:
 
 
 def short_decimals(array: Array) -> Array:
-    """The float64 values that are written shortly and are read back as the same float32."""
+    """Return the float64 values that are written shortly and are read back as the same float32."""
     exact = array.astype(np.float64)
     result, open_ = exact.copy(), np.isfinite(exact) & (exact != 0)
     if not open_.any():
@@ -172,7 +172,7 @@ def _text_of(item: bytes | str, *, as_bytes: bool) -> str | dict[str, str]:
 
 
 def reply(lists: Mapping[str, list[Any]], *, rows: bool, finite: bool = True) -> bytes:
-    """The JSON of a reply: ``predictions`` in the row format, ``outputs`` in the column format.
+    """Write a reply's JSON: ``predictions`` in the row format, ``outputs`` in the column format.
 
     One output stands without its name, as TensorFlow Serving has it. Values that are not finite
     are written as it writes them: NaN, Infinity, -Infinity.

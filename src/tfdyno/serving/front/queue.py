@@ -62,7 +62,7 @@ NO_DEADLINE = Deadline()
 
 
 def deadline_of(begin_s: float, own_s: float, client_s: float, lag_s: float) -> Deadline:
-    """The deadline of a request that was read at ``begin_s``; the rest are durations.
+    """Return the deadline of a request that was read at ``begin_s``; the rest are durations.
 
     ``lag_s`` is how late the process looks at what has come: the request has waited so long
     unread. As long to write the answer is not held back: ``last_s`` leaves room for it.
@@ -97,7 +97,7 @@ class JobQueue:
     """The waiting jobs of one model and what is known of the speed of its calls."""
 
     def __init__(self, limits: Limits, *, call_s: float = 0.0) -> None:
-        """Nothing waits yet; ``call_s`` is what a call took before, 0.0 where nobody knows."""
+        """Begin empty; ``call_s`` is what a call took before, 0.0 where nobody knows."""
         self.limits = limits
         self.waiting_rows = 0
         self.in_flight = 0
@@ -106,7 +106,7 @@ class JobQueue:
         self._lines: dict[Hashable, deque[Job]] = {}
 
     def refusal(self, rows: int, now_s: float, deadline_s: float) -> Refused | None:
-        """Why a request of so many rows cannot be taken now: 429 full, 503 too late; or None."""
+        """Say why so many rows cannot be taken now: 429 full, 503 too late; or None."""
         if not self.waiting_rows and not self.in_flight:
             return None
         if self.waiting_rows and self.waiting_rows + rows > self.limits.waiting_rows:
@@ -120,7 +120,7 @@ class JobQueue:
         return None
 
     def answer_s(self, rows: int) -> float:
-        """Cautious time until rows that arrive now are answered: the calls before them and theirs.
+        """Return the cautious time until rows arriving now are answered: calls before and theirs.
 
         ``call_s`` is measured with ``calls`` under way, so ``calls`` end in each ``call_s``.
         """
@@ -130,7 +130,7 @@ class JobQueue:
         return one_s * (max(calls - free, 0) / self.limits.calls + 1)
 
     def retry_after_s(self) -> int:
-        """After how many whole seconds another attempt makes sense."""
+        """Return after how many whole seconds another attempt makes sense."""
         return max(1, math.ceil(self.answer_s(0)))
 
     def put(self, job: Job) -> None:
@@ -162,7 +162,7 @@ class JobQueue:
         return found
 
     def take(self, now_s: float) -> list[Job]:
-        """The jobs of the next call, oldest first, or none where it is better to wait.
+        """Return the jobs of the next call, oldest first, or none where it is better to wait.
 
         A free model starts at once. While a call is under way, the next one leaves when it is full
         or its first job has waited ``delay_s``.
@@ -184,7 +184,7 @@ class JobQueue:
         return batch
 
     def wake_s(self) -> float | None:
-        """When ``take`` may give jobs without anything else happening; None: not by itself."""
+        """Return when ``take`` may give jobs by itself; None: something else has to happen."""
         line = self._oldest_line()
         if line is None or self.in_flight >= self.limits.calls:
             return None
@@ -204,7 +204,7 @@ class JobQueue:
             self.spread_s += NEWEST_CALL_RATIO * (abs(call_s - known) - self.spread_s)
 
     def empty(self) -> bool:
-        """Whether nothing waits and nothing is under way."""
+        """Return whether nothing waits and nothing is under way."""
         return not self.waiting_rows and not self.in_flight
 
     def _oldest_line(self) -> deque[Job] | None:

@@ -19,7 +19,7 @@ METHOD_NAME = "tensorflow/serving/predict"
 def status(
     table: Table, name: str, *, version: str | None = None, label: str | None = None
 ) -> dict[str, Any]:
-    """What ``GET /v1/models/NAME`` answers: the versions that are there, newest first.
+    """Return what ``GET /v1/models/NAME`` answers: the versions that are there, newest first.
 
     Raises:
         Refused: 404 for a model or a version that is not.
@@ -33,7 +33,7 @@ def status(
 def version_numbers(
     table: Table, name: str, *, version: str | None = None, label: str | None = None
 ) -> list[str]:
-    """The versions that a question about the status means, newest first."""
+    """Return the versions that a question about the status means, newest first."""
     served = table.models.get(name)
     if served is None:
         raise Refused(404, f"Could not find any versions of model {name}")
@@ -43,7 +43,7 @@ def version_numbers(
 
 
 def metadata(version: Version) -> dict[str, Any]:
-    """What ``GET /v1/models/NAME/metadata`` answers."""
+    """Return what ``GET /v1/models/NAME/metadata`` answers."""
     signatures = {name: _signature(facts) for name, facts in version.signatures.items()}
     return {
         "model_spec": {"name": version.model, "signature_name": "", "version": version.number},

@@ -25,7 +25,7 @@ TENSORFLOW_TYPES = {
     "string": "DT_STRING",
 }  # fmt: skip
 LONGEST_TEXT = 600
-"""Of an error, in characters: what a client sent is told, not sent back whole."""
+"""The longest text of an error, in characters: what a client sent is told, not sent back whole."""
 _TEXT = {"bytes", "object", "str", "bytes_", "object_"}
 
 
@@ -129,7 +129,7 @@ class Table:
 
 
 def signature_of(version: Version, name: str | None) -> Signature:
-    """The signature called ``name``; without a name serving_default, or the only one.
+    """Return the signature called ``name``; without a name serving_default, or the only one.
 
     Raises:
         Refused: 400 where there is none of that name.

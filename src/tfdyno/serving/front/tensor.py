@@ -41,7 +41,7 @@ def read_tensor(text: bytes, face: TensorSpec) -> Array:
 
 
 def read_flat(text: bytes, face: TensorSpec, shape: tuple[int, ...]) -> Array | None:
-    """A flat list of ``shape``'s numbers as an array; None where it is not one (or strings)."""
+    """Read a flat list of ``shape``'s numbers as an array; None where it is none (or strings)."""
     decoder = _FLAT.get(face.numpy.kind)
     if decoder is None:
         return None
@@ -68,7 +68,7 @@ def _quick(text: bytes, face: TensorSpec) -> Array | None:
 
 
 def _shape_of(skeleton: bytes, rank: int) -> tuple[int, ...] | None:
-    """The sizes that the first element at each depth has: all have them if the skeleton agrees."""
+    """Return the first element's sizes at each depth: all have them if the skeleton agrees."""
     if rank == 0 or not skeleton.startswith(b"[" * rank):
         return () if rank == 0 and not skeleton else None
     sizes: list[int] = []
@@ -117,12 +117,12 @@ def check_shape(shape: tuple[int, ...], face: TensorSpec) -> None:
 
 
 def told_shape(face: TensorSpec) -> str:
-    """The signature's shape as a client reads it."""
+    """Return the signature's shape as a client reads it."""
     return "[" + ", ".join("any" if size is None else str(size) for size in face.shape) + "]"
 
 
 def _by_lists(text: bytes, face: TensorSpec) -> Array:
-    """The long way: for strings and truth values, and to name what is wrong with the rest."""
+    """Go the long way: for strings and truth values, and to name what is wrong with the rest."""
     value = _ANY.decode(text)
     shape = _nested_shape(value)
     check_shape(shape, face)

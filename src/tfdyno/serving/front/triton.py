@@ -83,7 +83,7 @@ class ModelClient:
         self._free: list[_Connection] = []
 
     async def infer(self, parts: Sequence[Arrays], signature: Signature) -> Arrays:
-        """One call with the rows of all ``parts``.
+        """Return one call with the rows of all ``parts``.
 
         Raises:
             ModelError: The model answered with an error.

@@ -81,7 +81,7 @@ def read_v2(data: bytes, head_bytes: int | None) -> V2Request:
 
 
 def v2_inputs(request: V2Request, signature: Signature) -> Arrays:
-    """The array of every input of the signature.
+    """Return the array of every input of the signature.
 
     Raises:
         Refused: 400 for names, datatypes, shapes or data that do not fit.
@@ -164,7 +164,7 @@ def _from_bytes(data: bytes, tensor: _Input, face: TensorSpec) -> Array:
 def v2_reply(
     request: V2Request, answer: Answer, version: Version, signature: Signature
 ) -> tuple[bytes, int | None]:
-    """The body of a reply, and the length of its JSON where binary tensors follow it.
+    """Return the body of a reply, and the length of its JSON where binary tensors follow it.
 
     Raises:
         Refused: 400 where an output is asked for that there is not.
@@ -210,7 +210,7 @@ def _json(value: dict[str, Any], *, finite: bool) -> bytes:
 
 
 def v2_metadata(version: Version, signature: Signature, numbers: list[str]) -> dict[str, Any]:
-    """What ``GET /v2/models/NAME`` answers."""
+    """Return what ``GET /v2/models/NAME`` answers."""
     return {
         "name": version.model,
         "versions": numbers,

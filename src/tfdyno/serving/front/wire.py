@@ -25,7 +25,7 @@ FAULT = "tfdyno_fault"
 """Output with the reason why the model failed on a request; otherwise it is not there."""
 _REASONS = TensorSpec(name=FAULT, dtype="string", shape=(None, 1))
 LONGEST_REASON = 300
-"""In characters: one sentence for a client."""
+"""The longest reason, in characters: one sentence for a client."""
 _TRACEBACK = "Traceback (most recent call last):\n"
 _OF_TRITON = re.compile(r"^Failed to process the request\(s\) for model '[^']*', message: ")
 _OF_PYTHON = re.compile(r"^(?:\w+\.)*(?=\w+: )")
@@ -44,7 +44,7 @@ class ModelError(Exception):
 
 
 def encode(parts: Sequence[Arrays], signature: Signature) -> tuple[bytes, list[bytes]]:
-    """The JSON head and the tensors of one call in which all ``parts`` follow one another."""
+    """Write the JSON head and the tensors of one call, all ``parts`` one after another."""
     heads, blobs = [], []
     for face in signature.inputs:
         arrays = [part[face.name] for part in parts]
@@ -65,7 +65,7 @@ def encode(parts: Sequence[Arrays], signature: Signature) -> tuple[bytes, list[b
 
 
 def decode(body: bytes, head_bytes: int, signature: Signature) -> Arrays:
-    """The outputs of an answer; what is not binary is read from the head.
+    """Return the outputs of an answer; what is not binary is read from the head.
 
     Raises:
         ModelError: The model failed on this request.
@@ -95,7 +95,7 @@ def _array(data: bytes, output: Mapping[str, Any], face: TensorSpec) -> Array:
 
 
 def wire_bytes(array: Array, face: TensorSpec) -> bytes:
-    """The tensor as the protocol has it: row by row; strings each after their length."""
+    """Return the tensor as the protocol has it: row by row; strings each after their length."""
     if face.dtype != "string":
         return np.ascontiguousarray(array).tobytes()
     items = [item.encode() if isinstance(item, str) else item for item in array.ravel().tolist()]
@@ -123,7 +123,7 @@ def strings_of(data: bytes, shape: tuple[int, ...]) -> Array:
 
 
 def error_text(body: bytes) -> str:
-    """The reason in an answer that is an error, in one line.
+    """Return the reason in an answer that is an error, in one line.
 
     Triton sends the traceback of what failed, with files of this machine: they are in the log.
     """

@@ -34,14 +34,15 @@ RESTRICTED = ["shared-memory", "model-repository", "trace", "logging"]
 LOOK_S = 0.05
 """How often it is looked whether Triton answers; PyTriton by itself looks once a second."""
 LONGEST_NAME = 32
-"""Of a model in Triton: PyTriton makes sockets of it, whose paths hold 107 characters."""
+"""The longest name of a model in Triton: PyTriton makes sockets of it, whose paths hold 107
+characters."""
 EXIT_S = 8
 """How long Triton may take for what is in flight."""
 
 
 @contextlib.contextmanager
 def triton(address: str, scratch: Path) -> Iterator[Any]:
-    """Triton at the one address that is given, ended with the block; its folder is the scratch one.
+    """Run Triton at the given address, ended with the block; its folder is the scratch one.
 
     It opens nothing else: no gRPC, no metrics.
     """
@@ -98,7 +99,7 @@ def start(server: Value, address: str, over: threading.Event) -> None:
 
 
 def _answers(address: str) -> bool:
-    """Whether Triton has all models; without PyTriton's pause of a second after each look."""
+    """Return whether Triton has all models; without PyTriton's pause of a second a look."""
     asked = connection(address, timeout_s=1.0)
     try:
         asked.request("GET", "/v2/health/ready")
@@ -110,7 +111,7 @@ def _answers(address: str) -> bool:
 
 
 def _why(server: Value) -> str:
-    """The last error in Triton's log."""
+    """Return the last error in Triton's log."""
     lines = str(server._triton_server.logs()).splitlines()
     errors = [line for line in lines if "failed" in line or "error" in line.lower()]
     told = [line for line in errors if "failed to load" in line] or errors[-1:]
@@ -118,7 +119,7 @@ def _why(server: Value) -> str:
 
 
 def _let_triton_find_python() -> None:
-    """Triton's Python has to be the one that runs this, whatever else the system has.
+    """Make Triton's Python the one that runs this, whatever else the system has.
 
     Triton's stub loads ``libpython3.x.so`` by name; another one of the same version does not fit
     the standard library of this one ('RLock' has no '_recursion_count').
@@ -211,7 +212,7 @@ def _tensor(tensor: Tensor, *, batched: bool) -> Value:
 
 
 def describe(one: Signature, triton_model: str) -> SignatureFacts:
-    """A signature as the front reads it."""
+    """Return a signature as the front reads it."""
     return SignatureFacts(
         triton_model=triton_model,
         inputs=one.inputs,
@@ -221,7 +222,7 @@ def describe(one: Signature, triton_model: str) -> SignatureFacts:
 
 
 def _answering(one: Signature) -> Value:
-    """What Triton calls with the requests that it has put together; answers in their order.
+    """Return what Triton calls with the requests that it has put together; answers in their order.
 
     It never raises: Triton knows one error for all requests of a call, and PyTriton 0.7 answers no
     call any more after 40 errors.
@@ -237,7 +238,7 @@ def _answering(one: Signature) -> Value:
 
 
 def _together(one: Signature, requests: Sequence[Any]) -> list[Arrays]:
-    """One call for all requests."""
+    """Return one call for all requests."""
     import numpy as np
 
     rows = [len(next(iter(request.data.values()))) for request in requests]
@@ -251,7 +252,7 @@ def _together(one: Signature, requests: Sequence[Any]) -> list[Arrays]:
 
 
 def _alone(one: Signature, arrays: Arrays) -> Arrays:
-    """The answer to one request, or zeros and in one line the reason why there is none."""
+    """Return the answer to one request, or zeros and in one line the reason why there is none."""
     import numpy as np
 
     from tfdyno.serving.model.saved import made_up

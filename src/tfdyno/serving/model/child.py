@@ -73,7 +73,7 @@ def _own_output() -> TextIO:
 
 
 def _watch_input(over: threading.Event) -> None:
-    """The end of the pipe from the supervisor means that nobody needs this process any more."""
+    """End the process with the pipe from the supervisor: then nobody needs it any more."""
     with contextlib.suppress(ValueError, OSError):
         while os.read(0, 4096):
             pass
@@ -119,7 +119,7 @@ class _Serving:
 
 @contextlib.contextmanager
 def _new(request: ServeModel, over: threading.Event) -> Iterator[_Serving]:
-    """A model that nothing is known of yet: it is loaded and judged, then Triton is started."""
+    """Load and judge a model that nothing is known of yet, then start Triton."""
     from tfdyno.serving.model import binding as serve_binding
 
     found = loaded(request)
@@ -136,7 +136,7 @@ def _new(request: ServeModel, over: threading.Event) -> Iterator[_Serving]:
 
 @contextlib.contextmanager
 def _known(request: ServeModel, known: Known, over: threading.Event) -> Iterator[_Serving]:
-    """A model that was served before: it is loaded while Triton starts.
+    """Load a model that was served before while Triton starts.
 
     Before it answers, one sample and a full batch are tried; the sizes between follow afterwards.
     """
@@ -157,7 +157,7 @@ def _known(request: ServeModel, known: Known, over: threading.Event) -> Iterator
 
 
 def _names(loaded: dict[str, Signature]) -> list[str]:
-    """The signatures that differ: Keras exports the same function by two names."""
+    """Return the signatures that differ: Keras exports the same function by two names."""
     default, keras = loaded.get(DEFAULT), loaded.get(KERAS_NAME)
     is_twin = (
         default and keras and (default.inputs, default.outputs) == (keras.inputs, keras.outputs)
@@ -166,7 +166,7 @@ def _names(loaded: dict[str, Signature]) -> list[str]:
 
 
 def _judged(signature: Signature) -> Signature:
-    """The signature with the reason why it cannot be batched, where trying it shows one."""
+    """Return the signature with the reason why it cannot be batched, where trying it shows one."""
     from tfdyno.serving.model.rows import mixes_rows
     from tfdyno.serving.model.saved import fitting_free_size
 
@@ -216,7 +216,7 @@ def _batching(signatures: dict[str, Signature], request: ServeModel) -> ServedBa
 
 
 def _unbatched(signatures: dict[str, Signature], request: ServeModel) -> dict[str, str]:
-    """Why requests are not put together, by signature; those that are, are left out."""
+    """Return why requests are not put together, by signature; those that are, are left out."""
     otherwise = "the largest batch is 1" if request.max_batch_size == 1 else ""
     reasons = {name: one.unbatched or otherwise for name, one in signatures.items()}
     return {name: why for name, why in reasons.items() if why}
@@ -228,7 +228,7 @@ def _called(
     described: Mapping[str, SignatureFacts],
     over: threading.Event,
 ) -> dict[str, SignatureFacts]:
-    """The description with the time of a call through Triton, whose first calls are slow."""
+    """Return the description with the time of a call through Triton, whose first calls are slow."""
     from tfdyno.serving.model.first_calls import first_call_s
 
     found: dict[str, float] = {}

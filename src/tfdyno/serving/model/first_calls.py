@@ -24,9 +24,9 @@ SLOW_CALLS = 2
 """So many go before those that are timed."""
 TIMED_CALLS = 5
 LONGEST_S = 1.0
-"""After so long no further call is made: a model that takes longer is known well enough."""
+"""The time after which no further call is made: a model that takes longer is known well enough."""
 WAIT_S = 120.0
-"""For one answer."""
+"""The time for one answer."""
 
 
 def first_call_s(address: str, signature: Signature, described: SignatureFacts) -> float:

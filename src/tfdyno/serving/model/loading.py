@@ -23,7 +23,7 @@ class Loading:
     """A model on its way, in a thread, of which is known what it will be."""
 
     def __init__(self, request: ServeModel, known: Known) -> None:
-        """Nothing is begun yet."""
+        """Begin nothing yet."""
         self._request, self._described, self._batching = request, known.signatures, known.batching
         self.signatures: dict[str, Signature] = {}
         self._error: Exception | None = None
@@ -34,7 +34,7 @@ class Loading:
         threading.Thread(target=self._run, daemon=True).start()
 
     def wait(self, over: threading.Event) -> None:
-        """Until it is there, or ``over``; raises what went wrong."""
+        """Wait until it is there, or ``over``; raises what went wrong."""
         while not self._done.wait(LOOK_S):
             if over.is_set():
                 return
@@ -42,7 +42,7 @@ class Loading:
             raise self._error
 
     def call(self, name: str, arrays: Arrays) -> Arrays:
-        """What Triton calls for a signature."""
+        """Return what Triton calls for a signature."""
         self._done.wait()
         return self.signatures[name].call(arrays)
 
@@ -63,7 +63,7 @@ class Loading:
         self._done.set()
 
     def _distinct(self) -> list[Signature]:
-        """One signature per model of Triton, without batches where it was found to take none."""
+        """Return one signature per Triton model, without batches where it takes none."""
         names = {facts.triton_model: name for name, facts in reversed([*self._described.items()])}
         return [
             self.signatures[name]
@@ -73,7 +73,7 @@ class Loading:
         ]
 
     def _check(self) -> None:
-        """The files may have been replaced in the same instant."""
+        """Check again: the files may have been replaced in the same instant."""
         from tfdyno.serving.model.binding import describe
 
         default = next(iter(self.signatures.values()))
@@ -85,7 +85,7 @@ class Loading:
 
 
 def loaded(request: ServeModel) -> dict[str, Signature]:
-    """The signatures, every rank known."""
+    """Return the signatures, every rank known."""
     _settle_tensorflow(request.threads_intra)
     from tfdyno.serving.model import saved as serve_model
 
@@ -94,7 +94,7 @@ def loaded(request: ServeModel) -> dict[str, Signature]:
 
 
 def _settle_tensorflow(threads: int | None) -> None:
-    """Before TensorFlow starts: how many threads it may use."""
+    """Set, before TensorFlow starts, how many threads it may use."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ["KERAS_BACKEND"] = "tensorflow"
     import tensorflow as tf
@@ -107,7 +107,7 @@ def _settle_tensorflow(threads: int | None) -> None:
 
 
 def sizes(signature: Signature, batching: ServedBatching) -> list[int]:
-    """The batch sizes that are tried."""
+    """Return the batch sizes that are tried."""
     from tfdyno.serving.model.saved import powers_of_two
 
     return [1] if signature.unbatched else list(powers_of_two(batching.max_batch_size))

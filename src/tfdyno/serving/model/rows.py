@@ -27,7 +27,7 @@ NUMBERS = (b"1", b"20", b"300")
 
 
 def mixes_rows(signature: Signature, free: int) -> str:
-    """Why the answers of samples put together are not those of each alone; empty: they are.
+    """Return why the answers of samples put together are not those of each alone; empty: they are.
 
     Shapes are compared on zeros, then values on random samples: one call on all against a call on
     each. A model that answers the same sample differently, or that takes none of the made-up
@@ -56,7 +56,7 @@ def _shapeless(name: str) -> str:
 
 
 def _differs(together: Arrays, alone: list[Arrays], ratio: float) -> str:
-    """Which output has another row in the call on all samples than in that on one."""
+    """Return which output has another row in the call on all samples than in that on one."""
     for name, value in together.items():
         if any(len(one[name]) != 1 for one in alone) or len(value) != len(alone):
             return _shapeless(name)
@@ -81,7 +81,7 @@ def _row(samples: Arrays, at: int) -> Arrays:
 
 
 def _samples(signature: Signature, free: int) -> Iterator[Arrays]:
-    """Different samples, one kind of values after the other: a model may not take the first."""
+    """Give different samples, one kind of values after another: a model may not take the first."""
     for fill in (_wide, _narrow):
         random = np.random.default_rng(SEED)
         zeros = made_up(signature.inputs, ROWS, free)
@@ -89,7 +89,7 @@ def _samples(signature: Signature, free: int) -> Iterator[Arrays]:
 
 
 def _wide(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Floats below, at and above zero, whole numbers as of an image, more and more words."""
+    """Return floats below, at and above zero, whole numbers as of an image, more and more words."""
     if dtype == "bytes":
         return _by_row(WORDS, shape)
     if dtype == "bool":
@@ -101,7 +101,7 @@ def _wide(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np
 
 
 def _narrow(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """What a logarithm, a table of a few rows and a text read as a number take as well."""
+    """Return what a logarithm, a table of a few rows and a text read as a number take as well."""
     if dtype == "bytes":
         return _by_row(NUMBERS, shape)
     if np.dtype(dtype).kind == "f":

@@ -47,7 +47,7 @@ class Signature:
 
 
 def load(path: Path, scratch: Path) -> dict[str, Signature]:
-    """The signatures of a SavedModel folder or of a ``.keras`` file.
+    """Return the signatures of a SavedModel folder or of a ``.keras`` file.
 
     Args:
         path: The model.
@@ -96,7 +96,7 @@ def _is_short(function: Function) -> bool:
 
 
 def _nodes(function: Function) -> Iterator[Any]:
-    """Every operation, in the functions that it calls as well."""
+    """Walk every operation, in the functions that it calls as well."""
     graph = function.graph.as_graph_def()
     yield from graph.node
     for one in graph.library.function:
@@ -104,7 +104,7 @@ def _nodes(function: Function) -> Iterator[Any]:
 
 
 def _exported(path: Path, folder: Path) -> Path:
-    """A ``.keras`` file as SavedModel, as Keras itself exports it."""
+    """Return a ``.keras`` file as SavedModel, as Keras itself exports it."""
     import keras
 
     try:
@@ -147,7 +147,7 @@ def _unreadable(path: Path, error: Exception) -> UsageError:
 
 
 def _parts(config: object) -> Iterator[dict[str, Any]]:
-    """Every object that the configuration of a model describes."""
+    """Walk every object that the configuration of a model describes."""
     if isinstance(config, dict):
         if "class_name" in config:
             yield config
@@ -159,7 +159,7 @@ def _parts(config: object) -> Iterator[dict[str, Any]]:
 
 
 def _is_own(part: Mapping[str, Any]) -> bool:
-    """Whether it is a class of the user's, by the module that Keras writes down."""
+    """Return whether it is a class of the user's, by the module that Keras writes down."""
     if "module" not in part or part["class_name"] == "__tensor__":
         return False
     module = str(part["module"] or "")
@@ -193,7 +193,7 @@ def _signature(name: str, function: Function, keeper: object) -> Signature:
 
 
 def check_sizes(signature: Signature) -> Signature:
-    """The signature with every rank known, as Triton wants them.
+    """Return the signature with every rank known, as Triton wants them.
 
     Raises:
         UsageError: A tensor is a single number, or nobody knows how many sizes an input has.
@@ -252,7 +252,7 @@ def _tensor(name: str, spec: Spec) -> Tensor:
 
 
 def _fixed(inputs: Sequence[Tensor]) -> str:
-    """Why the inputs do not let samples be put together; empty: they do."""
+    """Return why the inputs do not let samples be put together; empty: they do."""
     if not inputs:
         return "the signature takes no input"
     for one in inputs:
@@ -264,7 +264,7 @@ def _fixed(inputs: Sequence[Tensor]) -> str:
 
 
 def made_up(inputs: Sequence[Tensor], batch: int, free: int) -> Arrays:
-    """Zeros for every input, with ``free`` for each size that is open."""
+    """Make zeros for every input, with ``free`` for each size that is open."""
     arrays = {}
     for one in inputs:
         shape = one.shape if one.shape is not None else (batch,)
@@ -276,7 +276,7 @@ def made_up(inputs: Sequence[Tensor], batch: int, free: int) -> Arrays:
 
 
 def fitting_free_size(signature: Signature) -> tuple[int, str]:
-    """A size for what the signature leaves open that the model takes; 0 and why: none was found."""
+    """Find a size for what the signature leaves open that the model takes; 0 and why: none."""
     why = ""
     for free in FREE_SIZES:
         try:
@@ -289,7 +289,7 @@ def fitting_free_size(signature: Signature) -> tuple[int, str]:
 
 
 def powers_of_two(most: int) -> Iterator[int]:
-    """1, 2, 4, … below ``most``, and ``most`` itself."""
+    """List 1, 2, 4, … below ``most``, and ``most`` itself."""
     size = 1
     while size < most:
         yield size
@@ -298,7 +298,7 @@ def powers_of_two(most: int) -> Iterator[int]:
 
 
 def latency_s(signature: Signature, free: int, batch: int) -> float:
-    """Median seconds of a call on so many samples, after one that is not counted."""
+    """Return median seconds of a call on so many samples, after one that is not counted."""
     arrays = made_up(signature.inputs, batch, free)
     signature.call(arrays)
     taken: list[float] = []

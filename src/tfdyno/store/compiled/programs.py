@@ -82,7 +82,7 @@ class View:
     """Added and not kept."""
 
     def place(self, kind: str) -> Path:
-        """Where the compiler looks for files of a kind."""
+        """Return where the compiler looks for files of a kind."""
         return self.folder / self.places[kind]
 
     def collect(self) -> None:
@@ -129,7 +129,7 @@ class ProgramStore:
     limit_bytes: int = LIMIT_BYTES
 
     def view(self, key: str, about: Mapping[str, str], places: Mapping[str, str]) -> View:
-        """A folder with a link to each whole file under ``key``.
+        """Return a folder with a link to each whole file under ``key``.
 
         Args:
             key: Name of a folder.
@@ -181,7 +181,7 @@ class ProgramStore:
                 _link_or_copy(file, folder / f"{file.name}{MARK}{digest_of(file)}")
 
     def entries(self) -> Iterator[Entry]:
-        """All kept files."""
+        """List all kept files."""
         for base in folders_in(self.root):
             for kind in KINDS:
                 yield from self._of_kind(base.name, kind)
@@ -200,7 +200,7 @@ class ProgramStore:
                 )  # fmt: skip
 
     def about(self, key: str) -> dict[str, str]:
-        """What a key stands for; empty where its file is damaged."""
+        """Return what a key stands for; empty where its file is damaged."""
         try:
             return msgspec.json.decode((self.root / key / ABOUT).read_bytes(), type=dict[str, str])
         except (OSError, msgspec.DecodeError):
@@ -229,7 +229,7 @@ class ProgramStore:
     # How long it took
 
     def time_of(self, key: str, name: str) -> bytes:
-        """What was noted of a first step; empty: nothing."""
+        """Return what was noted of a first step; empty: nothing."""
         try:
             return (self.root / key / TIMES / f"{name}.json").read_bytes()
         except OSError:
@@ -244,7 +244,7 @@ class ProgramStore:
 
 
 def digest_of(file: Path) -> str:
-    """Of its content, without a trace in the time of its last use."""
+    """Digest its content, without a trace in the time of its last use."""
     try:
         handle = os.open(file, _READ_ONLY)
     except PermissionError:  # O_NOATIME is for owners
@@ -254,7 +254,7 @@ def digest_of(file: Path) -> str:
 
 
 def is_whole(file: Path, digest: str) -> bool:
-    """Whether it is the user's own alone, and is what it was."""
+    """Return whether it is the user's own alone, and is what it was."""
     try:
         seen = file.lstat()
         return seen.st_uid == os.geteuid() and not is_open(seen) and digest_of(file) == digest
@@ -263,7 +263,7 @@ def is_whole(file: Path, digest: str) -> bool:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Regular files of a folder, sorted; none where it is not there."""
+    """List a folder's regular files, sorted; none where it is not there."""
     try:
         return sorted(one for one in folder.iterdir() if one.is_file() and not one.is_symlink())
     except OSError:
@@ -271,7 +271,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def folders_in(folder: Path) -> list[Path]:
-    """Folders of a folder, sorted; none where it is not there."""
+    """Return folders of a folder, sorted; none where it is not there."""
     try:
         return sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())
     except OSError:
@@ -279,7 +279,7 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
-    """Two names for one file; a copy where the file system has no links."""
+    """Give one file two names; make a copy where the file system has no links."""
     try:
         target.hardlink_to(source)
     except (FileExistsError, FileNotFoundError):
@@ -295,7 +295,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 
 def _is_old(view: Path) -> bool:
-    """Whether it stands longer than between its making and its lock."""
+    """Return whether it stands longer than between its making and its lock."""
     try:
         return time.time() - view.stat().st_mtime > 60.0
     except OSError:

@@ -15,7 +15,7 @@ ROOT = 0
 
 
 def refusal(folder: Path) -> str:
-    """Why code in ``folder`` is not to be run; empty where it may be.
+    """Return why code in ``folder`` is not to be run; empty where it may be.
 
     The folder and all above it, with links followed, have to belong to this user or to root, and
     must not be open to others' writing. Above the folder a sticky one, as ``/tmp``, is no
@@ -41,14 +41,14 @@ def refusal(folder: Path) -> str:
 
 
 def is_open(seen: os.stat_result) -> bool:
-    """Whether more than the owner can write; a group of the owner's own is the owner."""
+    """Return whether more than the owner can write; a group of the owner's own is the owner."""
     if seen.st_mode & stat.S_IWOTH:
         return True
     return bool(seen.st_mode & stat.S_IWGRP) and not _is_own_group(seen.st_gid, seen.st_uid)
 
 
 def _is_own_group(group: int, user: int) -> bool:
-    """Whether it is the group that bears the user's name and has no other member."""
+    """Return whether it is the group that bears the user's name and has no other member."""
     try:
         found, name = grp.getgrgid(group), pwd.getpwuid(user).pw_name
     except KeyError:

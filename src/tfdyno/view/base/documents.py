@@ -28,7 +28,7 @@ def estimate_document(
     scaling: Sequence[ScaleOut] = (),
     sharding: Sequence[Sharding] = (),
 ) -> dict[str, Any]:
-    """``{"estimates": […], "trace": {…}}``: every field of every estimate, under its own name."""
+    """Write ``{"estimates": […], "trace": {…}}``: every field of each estimate, under its name."""
     return {
         "estimates": [to_builtins(one) for one in estimates],
         "trace": {**trace_document(trace), "batch_source": batch_source},
@@ -39,7 +39,7 @@ def estimate_document(
 
 
 def scaling_document(series: ScaleOut) -> dict[str, Any]:
-    """What more of a card bring; the estimates themselves stand in ``estimates``."""
+    """Return what more of a card bring; the estimates themselves stand in ``estimates``."""
     rows = []
     for row in series.rows:
         one = row.estimate
@@ -75,7 +75,7 @@ def scaling_document(series: ScaleOut) -> dict[str, Any]:
 
 
 def trace_document(trace: Trace) -> dict[str, Any]:
-    """Facts of the trace that a reader of the estimates may want; no tensors."""
+    """Return facts of the trace that a reader of the estimates may want; no tensors."""
     return {
         "workload": trace.workload.reference,
         "title": trace.title,
@@ -99,7 +99,7 @@ def trace_document(trace: Trace) -> dict[str, Any]:
 
 
 def advice_document(advice: Advice, trace: Trace) -> dict[str, Any]:
-    """``{"ranking": […], "picks": {…}, "pareto": […], …}``: costs and hours as plain numbers.
+    """Write ``{"ranking": […], "picks": {…}, "pareto": […], …}``: costs and hours as plain numbers.
 
     The range of each stands beside it (``hours_range``, ``cost_usd_range``).
     """
@@ -173,7 +173,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
 
 
 def _feed(given: Feeding) -> dict[str, Any]:
-    """What the offer's CPUs make ready; hours and cost are those of the slower, it or the GPU."""
+    """Say what the offer's CPUs make ready; the slower, it or the GPU, sets hours and cost."""
     return {
         "vcpus": given.vcpus,
         "fed_ratio": given.fed_ratio,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def recipe_text(recipe: Recipe, name: str, *, full: bool = False, colour: bool = False) -> str:
-    """A recipe as its file says it, with its name and ID at the top; comments are dimmed.
+    """Return a recipe as its file says it, with its name and ID at the top; comments are dimmed.
 
     Args:
         recipe: The settings.
@@ -36,7 +36,7 @@ def recipe_text(recipe: Recipe, name: str, *, full: bool = False, colour: bool =
 def diff_text(
     names: tuple[str, str], a: Recipe, b: Recipe, *, width: int = WIDTH, colour: bool = False
 ) -> str:
-    """What two recipes differ in: the answer, then a line for each setting with both values.
+    """Return what two recipes differ in: the answer, then a line for each setting with both values.
 
     Args:
         names: Of the two files.
@@ -60,7 +60,7 @@ def diff_text(
 
 
 def auto_text(found: AutoRecipe, *, width: int = WIDTH, colour: bool = False) -> str:
-    """A chosen recipe: the answer, each setting under its reason, what was weighed, and notes.
+    """Write a chosen recipe: the answer, each setting under its reason, what was weighed, notes.
 
     Args:
         found: What was chosen.
@@ -77,7 +77,7 @@ def auto_text(found: AutoRecipe, *, width: int = WIDTH, colour: bool = False) ->
 
 
 def auto_toml(found: AutoRecipe) -> str:
-    """The file of a chosen recipe, with the reason over each setting."""
+    """Return the file of a chosen recipe, with the reason over each setting."""
     return to_toml(found.recipe, comments=found.reasons, head=(_answer(found), *found.notes))
 
 
@@ -114,7 +114,7 @@ def _weighed(found: AutoRecipe, *, width: int, colour: bool) -> str:
 
 
 def auto_document(found: AutoRecipe) -> dict[str, Any]:
-    """A chosen recipe for ``--json``."""
+    """Return a chosen recipe for ``--json``."""
     return {
         "target": found.target,
         "gpu": found.gpu,
@@ -129,12 +129,12 @@ def auto_document(found: AutoRecipe) -> dict[str, Any]:
 
 
 def recipe_document(recipe: Recipe) -> dict[str, Any]:
-    """A recipe for ``--json``: every setting by its flat name, and which of them are set."""
+    """Return a recipe for ``--json``: every setting by its flat name, and which of them are set."""
     return {"id": recipe.id, "set": list(diff(Recipe(), recipe)), "settings": flat(recipe)}
 
 
 def diff_document(names: tuple[str, str], a: Recipe, b: Recipe) -> dict[str, Any]:
-    """Two recipes for ``--json``."""
+    """Return two recipes for ``--json``."""
     differences: Mapping[str, tuple[object, object]] = diff(a, b)
     return {
         "a": {"name": names[0], "id": a.id},

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def environment() -> Environment:
-    """Everything that is put into a page is escaped, and an unknown name is an error."""
+    """Return everything that is put into a page is escaped, and an unknown name is an error."""
     found = template.environment("tfdyno.view", autoescape=True)
     found.filters |= {"tied": tied, "sentence": sentence, "coded": coded}
     return found
 
 
 def coded(text: str) -> Markup:
-    """Escaped text in which what stands between backticks is code; 61 % is written as 61%."""
+    """Mark escaped text as code between backticks; 61 % is written as 61%."""
     from markupsafe import Markup, escape
 
     safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
@@ -29,18 +29,18 @@ def coded(text: str) -> Markup:
 
 
 def tied(text: str) -> str:
-    """``text`` with numbers tied to their units, so that no line breaks between them."""
+    """Tie numbers in ``text`` to their units, so that no line breaks between them."""
     units = "hours?|h|minutes?|days|ms|GiB|GB|epochs"
     return re.sub(rf"(\d) (?=(?:{units})\b)", "\\1\u00a0", text)
 
 
 def sentence(text: str) -> str:
-    """``text`` as a sentence of the page: a capital, a stop, and × for a count."""
+    """Write ``text`` as a sentence of the page: a capital, a stop, and × for a count."""
     text = re.sub(r"(\d)x (?=the\b)", r"\1 times ", text)
     text = re.sub(r"\b(\d+) x (?=\w)", r"\1 × ", text)
     return capital(text) + ("" if not text or text.endswith((".", "?", ":")) else ".")
 
 
 def script_safe(json: str) -> str:
-    """JSON that cannot end the ``<script>`` element it stands in."""
+    """Return JSON that cannot end the ``<script>`` element it stands in."""
     return json.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

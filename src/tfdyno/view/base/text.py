@@ -23,7 +23,7 @@ Align = Literal["<", ">"]
 
 
 def colour_wanted(stream: TextIO | None = None) -> bool:
-    """Whether to colour: a terminal that is not dumb; NO_COLOR and FORCE_COLOR decide first."""
+    """Return whether to colour: a terminal, not dumb; NO_COLOR and FORCE_COLOR decide first."""
     stream = sys.stdout if stream is None else stream
     if os.environ.get("NO_COLOR"):
         return False
@@ -38,7 +38,7 @@ def paint(text: str, style: str, *, colour: bool) -> str:
 
 
 def terminal_width() -> int:
-    """Columns to fill: the terminal's, 80 at least where it is unknown, 120 at most."""
+    """Return columns to fill: the terminal's, 80 at least where it is unknown, 120 at most."""
     told = os.environ.get("COLUMNS", "")
     columns = int(told) if told.isascii() and told.isdecimal() and len(told) < 9 else 0
     if not columns:  # not by shutil: its import takes longer than this command's answer
@@ -48,7 +48,7 @@ def terminal_width() -> int:
 
 
 def shown_width(text: str) -> int:
-    """Columns that text takes on screen: no colour codes, Chinese characters count twice."""
+    """Return columns that text takes on screen: no colour codes, Chinese characters count twice."""
     plain = _ANSI.sub("", text)
     if plain.isascii():
         return len(plain)
@@ -77,7 +77,7 @@ def table(
     spare: Sequence[int] = (),
     colour: bool = False,
 ) -> str:
-    """Aligned columns, two blanks apart, header dimmed, no line longer than ``width`` if it can be.
+    """Align columns, two blanks apart, header dimmed, lines within ``width`` if it can be.
 
     Columns of ``spare`` go, first to last, where the table would otherwise be too wide, or the
     elastic one so narrow that two of its cells would read the same.
@@ -116,7 +116,7 @@ def table(
 
 
 def telling_width(cells: Sequence[str]) -> int:
-    """The narrowest column, 8 at least, in which different cells still read differently."""
+    """Return the narrowest column, 8 at least, in which different cells still read differently."""
     different = set(cells)
     full = max(map(shown_width, different), default=0)
     return next(
@@ -126,7 +126,7 @@ def telling_width(cells: Sequence[str]) -> int:
 
 
 def _kept(widths: Sequence[int], spare: Sequence[int], width: int) -> list[int]:
-    """The columns that stay so that a table is no wider than ``width``."""
+    """Return the columns that stay so that a table is no wider than ``width``."""
     kept = list(range(len(widths)))
     for column in spare:
         if sum(widths[c] for c in kept) + 2 * (len(kept) - 1) <= width:
@@ -136,7 +136,7 @@ def _kept(widths: Sequence[int], spare: Sequence[int], width: int) -> list[int]:
 
 
 def pairs(entries: Sequence[tuple[str, str]], *, width: int = WIDTH, indent: int = 2) -> str:
-    """``name  value`` lines with values aligned and wrapped; entries without value are left out."""
+    """Write ``name  value`` lines, values aligned and wrapped; empty entries are left out."""
     entries = [(name, value) for name, value in entries if value]
     column = indent + max((len(name) for name, _ in entries), default=0) + 2
     lines = []
@@ -153,7 +153,7 @@ def pairs(entries: Sequence[tuple[str, str]], *, width: int = WIDTH, indent: int
 
 
 def wrapped(text: str, *, width: int = WIDTH, first: str = "", rest: str = "") -> str:
-    """A paragraph filled to ``width``; ``first`` and ``rest`` begin its lines."""
+    """Return a paragraph filled to ``width``; ``first`` and ``rest`` begin its lines."""
     if shown_width(first + text) > len(first + text):
         return _wrapped_wide(text, width, first, rest)
     return textwrap.fill(

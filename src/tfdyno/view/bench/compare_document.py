@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def compare_document(columns: Sequence[Column]) -> dict[str, Any]:
-    """``{"ratio", "interval", "verdict", ..., "measurements": […], "comparisons": […]}``.
+    """Write ``{"ratio", "interval", "verdict", ..., "measurements": […], "comparisons": […]}``.
 
     The keys of the first comparison stand at the top; ``comparisons`` holds one of every later
     measurement with the first, which is there with its name, id and summary.

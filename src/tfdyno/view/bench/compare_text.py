@@ -28,13 +28,13 @@ class Column:
     comparison: Comparison | None = None
     """None: the one that the others are compared with."""
     prices: tuple[str, ...] = ()
-    """In words; or one sentence that says why there is none."""
+    """The prices in words; or one sentence that says why there is none."""
     estimate: str = ""
     """The gap in words; empty: none is told."""
 
 
 def compare_text(columns: Sequence[Column], *, width: int = WIDTH, colour: bool = False) -> str:
-    """All of a comparison.
+    """Return all of a comparison.
 
     Args:
         columns: The measurements; the others are compared with the first.
@@ -116,7 +116,7 @@ def _doubt(name: str, text: str, width: int, colour: bool) -> str:
 
 
 def _prices(columns: Sequence[Column], width: int) -> str:
-    """What each costs; those with the same reason for having no price together."""
+    """Return what each costs; those with the same reason for having no price together."""
     words = dict.fromkeys(text for one in columns for text in one.prices)
     rows = [(listed([one.name for one in columns if text in one.prices]), text) for text in words]
     return pairs([(f"{names} {_costs(names)}", text) for names, text in rows], width=width)

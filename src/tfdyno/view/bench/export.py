@@ -32,7 +32,7 @@ def check_ending(path: Path) -> None:
 
 
 def exported(path: Path, told: Sequence[Told], comparison: Comparison | None = None) -> bytes:
-    """The content of a file in the format that its name ends in.
+    """Return the content of a file in the format that its name ends in.
 
     Args:
         path: Ends in ``.json``, ``.csv`` or ``.md``.
@@ -47,12 +47,12 @@ def exported(path: Path, told: Sequence[Told], comparison: Comparison | None = N
 
 
 def json_text(told: Sequence[Told], comparison: Comparison | None = None) -> str:
-    """The document that ``--json`` prints and ``compare`` reads."""
+    """Return the document that ``--json`` prints and ``compare`` reads."""
     return to_json(document_of(told, comparison), indent=2).decode() + "\n"
 
 
 def csv_text(told: Sequence[Told], _comparison: Comparison | None = None) -> str:
-    """One row per sample of every run, warm-up included; ``steady`` is 1 where it counts.
+    """Return one row per sample of every run, warm-up included; ``steady`` is 1 where it counts.
 
     ``step_s`` is the mean time of a step, in seconds, over the sample's ``steps``.
     """
@@ -70,7 +70,7 @@ def csv_text(told: Sequence[Told], _comparison: Comparison | None = None) -> str
 
 
 def markdown_text(told: Sequence[Told], comparison: Comparison | None = None) -> str:
-    """The answer, a table of runs and where it was measured, for an issue or a page."""
+    """Write the answer, a table of runs and where it was measured, for an issue or a page."""
     parts = [f"**{verdict_words('A', 'B', comparison)}** {comparison.reason}"] if comparison else []
     for name, one in zip("AB" if len(told) > 1 else ("",), told, strict=True):
         parts += _side(name, one)

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 _LEAST_STAGES = 2
 _LINES = (("p50_s", "c2"), ("p99_s", "c1"))
 _BUCKETS = 14
-"""Of the spread of latencies."""
+"""The buckets of the spread of latencies."""
 
 
 def rate_figure(result: LoadResult) -> Figure | None:
-    """p50 and p99 over the rate that was offered; None for fewer than two open loops."""
+    """Draw p50 and p99 over the offered rate; None for fewer than two open loops."""
     stages = _curve(result)
     if len({one.run.plan.rate_per_s for one in stages}) < _LEAST_STAGES:
         return None
@@ -62,7 +62,7 @@ def rate_figure(result: LoadResult) -> Figure | None:
 
 
 def stages_table(result: LoadResult) -> Table:
-    """Every stretch with its figures."""
+    """Return every stretch with its figures."""
     rows = tuple(
         (
             mark_of(result, one).replace("*", "knee:").replace("x", "broken:").lstrip()
@@ -84,7 +84,7 @@ def stages_table(result: LoadResult) -> Table:
 
 
 def spread_figure(stage: LoadStage) -> Figure | None:
-    """How many accepted requests took how long; None where none was."""
+    """Return how many accepted requests took how long; None where none was."""
     run = stage.run
     known = [
         latency
@@ -111,7 +111,7 @@ def spread_figure(stage: LoadStage) -> Figure | None:
 
 
 def batches_figure(stage: LoadStage) -> Figure | None:
-    """How many rows the server worked on at once; None where it does not tell."""
+    """Return how many rows the server worked on at once; None where it does not tell."""
     found = batch_rows(stage)
     if not found:
         return None
@@ -131,7 +131,7 @@ def batches_figure(stage: LoadStage) -> Figure | None:
 
 
 def _curve(result: LoadResult) -> list[LoadStage]:
-    """The open loops by their rate; of one that was tried again, the try that decided."""
+    """Return the open loops by their rate; of one that was tried again, the try that decided."""
     last = {
         one.run.plan.rate_per_s: one
         for one in result.stages
@@ -141,7 +141,7 @@ def _curve(result: LoadResult) -> list[LoadStage]:
 
 
 def _ends(one: LoadStage) -> tuple[float, float]:
-    """Of the p99's interval; one without an upper end is drawn to the worst that was seen."""
+    """Return the p99 interval's ends; without an upper one it is drawn to the worst seen."""
     assert one.figures.p99_s
     high = one.figures.p99_s.high
     return one.figures.p99_s.low, one.figures.worst_s if math.isinf(high) else high
@@ -193,7 +193,7 @@ def _board(stages: Sequence[LoadStage], limit_s: float, *, narrow: bool) -> Plan
 
 
 def _buckets(known: Sequence[float]) -> list[tuple[float, float, int]]:
-    """Equal steps of the logarithm from the least to the most: low, high, requests."""
+    """Cut equal steps of the logarithm from the least to the most: low, high, requests."""
     least, most = min(known), max(known)
     if most <= least * 1.01:
         return [(least, most, len(known))]

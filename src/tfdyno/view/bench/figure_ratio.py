@@ -18,7 +18,7 @@ _LEAST_HALF = 0.02
 
 
 def ratio_figure(found: Comparison) -> Figure | None:
-    """The ratio of throughputs; None where the two do not compare."""
+    """Return the ratio of throughputs; None where the two do not compare."""
     if found.ratio <= 0:
         return None
     low, high = found.interval
@@ -76,7 +76,7 @@ def _spec(found: Comparison, total_px: float, most: int) -> Spec:
 
 
 def _sides(one_px: float, length: float) -> list[Spec]:
-    """Which way is which, on the sides of 1 that have room."""
+    """Return which way is which, on the sides of 1 that have room."""
     muted, words = paint("muted"), list[Spec]()
     if one_px > 76.0:
         words += texts([(one_px - 8.0, -11.0, "‹ B slower")], align="right", color=muted)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _HEIGHT_PX, _ROW_GAP_PX, _GAP_PX = 78.0, 56.0, 18.0
 _MOST_POINTS = 240
-"""Of a line; longer runs keep the least and the greatest sample of each stretch."""
+"""The most points of a line; longer runs keep the least and the greatest sample of each stretch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Grid:
 
 
 def samples_figure(told: Sequence[Told]) -> Figure:
-    """Every run from its second step to its last."""
+    """Return every run from its second step to its last."""
     axis, runs = step_axis(told), shown_runs(told)
     columns = min(3 if len(runs) != 4 else 2, max(1, len(runs)))
     wide = _Grid(columns, 52.0, WIDE_PX, axis)
@@ -115,7 +115,7 @@ def _panel(one: ShownRun, index: int, grid: _Grid) -> list[Spec]:
 
 
 def _lines(index: int, grid: _Grid) -> list[Spec]:
-    """Grid of a panel; the first of each row has the numbers."""
+    """Draw a panel's grid; the first of each row has the numbers."""
     left, top = grid.corner(index)
     found = [(top + _HEIGHT_PX * (1.0 - grid.axis.share(v)), words)
              for v, words in grid.axis.ticks(3)]  # fmt: skip
@@ -132,7 +132,7 @@ def _curve(places: Sequence[tuple[float, float]], colour: str) -> list[Spec]:
 
 
 def thinned(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The curve with its extremes, in at most ``_MOST_POINTS`` points or a few more."""
+    """Return the curve with its extremes, in at most ``_MOST_POINTS`` points or a few more."""
     if len(places) <= _MOST_POINTS:
         return list(places)
     size = math.ceil(2 * len(places) / _MOST_POINTS)
@@ -145,7 +145,7 @@ def thinned(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _marks_above(one: ShownRun, places: Sequence[tuple[float, float]], top: float) -> list[Spec]:
-    """Crosses for samples that hold more than steps: the first of an epoch."""
+    """Draw crosses for samples that hold more than steps: the first of an epoch."""
     rows = [{"x": places[at][0], "y": max(places[at][1], top)} for at in one.run.excluded]
     style = {"type": "point", "shape": "cross", "size": 26, "color": paint("c2"), "filled": True}
     return [marks(style, rows)] if rows else []

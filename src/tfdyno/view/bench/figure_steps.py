@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.measurement_document import Told
 
 MOST_DOTS = 1500
-"""In one drawing; of longer runs every n-th sample in order of size is drawn."""
+"""The most dots in one drawing; of longer runs every n-th sample in order of size is drawn."""
 _ROW_PX, _STRIP_PX, _JITTER_PX, _BEYOND_PX = 42.0, 14.0, 14.0, 31.0
 _APART_GAP_PX = 24.0
 _GOLDEN = 0.6180339887
@@ -52,7 +52,7 @@ class _Frame:
 
 
 def steps_figure(told: Sequence[Told]) -> Figure:
-    """Strips of all runs above the median of each measurement with its interval."""
+    """Draw all runs' strips above each measurement's median with its interval."""
     axis, runs = step_axis(told), shown_runs(told)
     far_s = max((s for one in runs for s in one.left_out_s), default=0.0)
     far_s = max(far_s, axis.high_s) if far_s else 0.0
@@ -165,12 +165,12 @@ def _dots(runs: Sequence[ShownRun], frame: _Frame) -> list[Spec]:
 
 
 def _jitter(at: int) -> float:
-    """Up or down so that neighbours do not lie on each other."""
+    """Shift up or down so that neighbours do not lie on each other."""
     return (at * _GOLDEN % 1.0 - 0.5) * _JITTER_PX
 
 
 def _thinned(values: Iterable[float], most: int) -> list[float]:
-    """At most ``most`` of the values, evenly by rank, the least and the greatest included."""
+    """Thin to at most ``most`` values, evenly by rank, the least and the greatest included."""
     ordered = sorted(values)
     if len(ordered) <= most:
         return ordered
@@ -178,7 +178,7 @@ def _thinned(values: Iterable[float], most: int) -> list[float]:
 
 
 def _names(told: Sequence[Told], runs: Sequence[ShownRun], frame: _Frame) -> list[Spec]:
-    """Names left, medians right, and how many samples lie beyond the end of the axis."""
+    """Return names left, medians right, and how many samples lie beyond the end of the axis."""
     names = [(-frame.left_px, i * _ROW_PX + _STRIP_PX, one.name) for i, one in enumerate(runs)]
     right = frame.whole_px + frame.right_px
     numbers = [(right, i * _ROW_PX + _STRIP_PX, frame.axis.words(one.median_s))
@@ -200,7 +200,7 @@ def _names(told: Sequence[Told], runs: Sequence[ShownRun], frame: _Frame) -> lis
 
 
 def _beyond(one: ShownRun, axis: StepAxis) -> str:
-    """``3 more, to 310 ms ›``: steady samples off the axis."""
+    """Write ``3 more, to 310 ms ›``: steady samples off the axis."""
     far = [sample_s for sample_s in one.run.steady_s if sample_s > axis.high_s]
     return f"{len(far)} more, to {max(far) / axis.unit_s:,.3g} {axis.unit} ›" if far else ""
 
@@ -214,7 +214,7 @@ def _medians(runs: Sequence[ShownRun], frame: _Frame) -> list[Spec]:
 
 
 def _intervals(told: Sequence[Told], count: int, frame: _Frame) -> list[Spec]:
-    """The 95 % interval of each measurement as a bar, its median as a line through all rows."""
+    """Draw each 95 % interval as a bar, its median as a line through all rows."""
     layers: list[Spec] = []
     for row, (side, one) in enumerate(zip(sides(told), told, strict=True)):
         colour = paint("c3" if side == "B" else "c1")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _LANE_PX, _BETWEEN_PX, _GAP_PX = 56.0, 40.0, 8.0
 _LEAST_LABEL_PX = 34.0
 _MOST_POINTS = 500
-"""Of a line; of longer ones every n-th point is drawn, as the mean of its neighbours."""
+"""The most points of a line; of longer ones every n-th point is drawn, as the mean of its
+neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class _Frame:
 
 
 def telemetry_figure(told: Sequence[Told]) -> Figure | None:
-    """All runs in the order they were made; None where nothing was recorded."""
+    """Draw all runs in the order they were made; None where nothing was recorded."""
     runs = tuple(
         sorted((one for one in shown_runs(told) if one.run.telemetry.at_s),
                key=lambda one: one.run.order)
@@ -79,7 +80,7 @@ def _frame(runs: tuple[ShownRun, ...], left_px: float, total_px: float) -> _Fram
 
 
 def _table(runs: Sequence[ShownRun], found: Sequence[Lane]) -> Table:
-    """Means over the steady part of each run."""
+    """Write means over the steady part of each run."""
     headings, columns = ["Run"], list[list[str]]()
     for lane in found:
         for one in lane.lines:
@@ -176,7 +177,7 @@ def _curves(lane: Lane, top: float, end: float, frame: _Frame) -> list[Spec]:
 
 
 def _stretches(points: Iterable[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:
-    """Runs of points that could be read, two at least: a line breaks where one is missing."""
+    """Return runs of readable points, two at least: a line breaks where one is missing."""
     grouped = groupby(points, key=lambda point: point[1] is not None)
     found = [[(t, v) for t, v in group if v is not None] for known, group in grouped if known]
     return [stretch for stretch in found if len(stretch) > 1]
@@ -205,7 +206,7 @@ def _throttling(lane: Lane, top: float, frame: _Frame) -> list[Spec]:
 
 
 def _run_names(frame: _Frame) -> list[Spec]:
-    """Names of runs over the first lane, left out where they would touch."""
+    """Write the runs' names over the first lane, left out where they would touch."""
     found: dict[str, list[tuple[float, float, str]]] = {}
     free = 0.0
     for at, one in enumerate(frame.runs):
@@ -219,7 +220,7 @@ def _run_names(frame: _Frame) -> list[Spec]:
 
 
 def _foot(frame: _Frame, height: float) -> list[Spec]:
-    """Where runs end, and a rule that says how long a time is."""
+    """Draw where runs end, and a rule that says how long a time is."""
     total_s = sum(one.run.telemetry.at_s[-1] for one in frame.runs)
     length_s = round_ticks(0.0, max(total_s, 1.0) / 4, 2)[-1]
     x2 = length_s * frame.px_per_s

@@ -30,7 +30,7 @@ AGREEING_RATIO = 0.1
 
 
 def headline(told: Sequence[Told], comparison: Comparison | None) -> str:
-    """The answer: the step of one measurement, the verdict on two."""
+    """Return the answer: the step of one measurement, the verdict on two."""
     if comparison is None:
         one = told[0]
         step, _ = step_words(one.summary.median_s, one.summary.interval_s)
@@ -46,7 +46,7 @@ def headline(told: Sequence[Told], comparison: Comparison | None) -> str:
 
 
 def answer(told: Sequence[Told], comparison: Comparison | None) -> str:
-    """What stands under the headline: how sure it is, and where it was measured."""
+    """Return what stands under the headline: how sure it is, and where it was measured."""
     one = told[0]
     where = device_words(one.measurement.environment)
     if comparison is None:
@@ -66,7 +66,7 @@ def answer(told: Sequence[Told], comparison: Comparison | None) -> str:
 
 
 def boxes(told: Sequence[Told]) -> list[dict[str, object]]:
-    """A box of numbers for each measurement."""
+    """Return a box of numbers for each measurement."""
     return [_box(one, name) for one, name in zip(told, "AB", strict=False)]
 
 
@@ -107,14 +107,14 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def doubts(told: Sequence[Told]) -> list[str]:
-    """Reasons to trust the numbers less, with the side they concern."""
+    """Return reasons to trust the numbers less, with the side they concern."""
     names = ("A: ", "B: ") if len(told) == 2 else ("",)
     return [f"{name}{doubt.text}" for name, one in zip(names, told, strict=True)
             for doubt in one.summary.instabilities]  # fmt: skip
 
 
 def checked(told: Sequence[Told]) -> str:
-    """What was looked at where nothing was found."""
+    """Return what was looked at where nothing was found."""
     looked = ["steady state", "number of samples", "spread and drift of the runs"]
     if any(one.measurement.environment.device == "gpu" for one in told):
         looked += ["throttling", "other processes on the card"]
@@ -122,7 +122,7 @@ def checked(told: Sequence[Told]) -> str:
 
 
 def left_out(told: Sequence[Told], runs: Sequence[ShownRun]) -> list[str]:
-    """What the numbers do not hold, one sentence each."""
+    """Return what the numbers do not hold, one sentence each."""
     samples = sum(len(one.left_out_s) for one in runs)
     steps = sum(sum(one.run.steps_per_sample[: one.start]) for one in runs)
     firsts_s = [one.run.first_step_s for one in runs]
@@ -140,7 +140,7 @@ def left_out(told: Sequence[Told], runs: Sequence[ShownRun]) -> list[str]:
 
 
 def steps(told: Sequence[Told], runs: Sequence[ShownRun]) -> Finding:
-    """How far the runs agree."""
+    """Return how far the runs agree."""
     medians_s = [one.median_s for one in runs]
     if len(told) == 2:
         heading = "How the two are spread"
@@ -157,7 +157,7 @@ def steps(told: Sequence[Told], runs: Sequence[ShownRun]) -> Finding:
 
 
 def over_time(runs: Sequence[ShownRun]) -> Finding:
-    """Where the warm-up ends."""
+    """Draw where the warm-up ends."""
     found = sum(one.steady for one in runs)
     steps_out = sorted(sum(one.run.steps_per_sample[: one.start]) for one in runs)
     if found == len(runs) and steps_out[-1] == 0:
@@ -178,7 +178,7 @@ def over_time(runs: Sequence[ShownRun]) -> Finding:
 
 
 def telemetry(told: Sequence[Told], runs: Sequence[ShownRun]) -> Finding:
-    """What the sampling is, and what it cost."""
+    """Return what the sampling is, and what it cost."""
     recorded = [one.run.telemetry for one in runs if one.run.telemetry.at_s]
     if not recorded:
         return Finding(heading="No telemetry was recorded", lead="The runs were too short for it.")

@@ -16,7 +16,7 @@ _RAW = ("start_s", "latency_s", "codes")
 
 
 def load_document(result: LoadResult, *, every: bool = True) -> dict[str, Any]:
-    """All of a load test.
+    """Return all of a load test.
 
     ``verdict`` (``good`` or ``failed``), ``faults``, the figures of the stretch that counts (as
     ``StageFigures``), ``knee_rate_per_s``, and all ``stages``. In a failed test the figures of the
@@ -47,7 +47,7 @@ def load_document(result: LoadResult, *, every: bool = True) -> dict[str, Any]:
 
 
 def _bounded(figures: dict[str, Any]) -> dict[str, Any]:
-    """The same figures; an end that is infinite, which JSON cannot say, is null."""
+    """Return the same figures; an end that is infinite, which JSON cannot say, is null."""
     for one in figures.values():
         if isinstance(one, dict) and one.get("high") == math.inf:
             one["high"] = None

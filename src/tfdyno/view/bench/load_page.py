@@ -48,7 +48,7 @@ def load_page(result: LoadResult) -> str:
 
 
 def _answer(result: LoadResult) -> str:
-    """What stands under the headline."""
+    """Return what stands under the headline."""
     if result.failed:
         return (
             "The figures below tell what went wrong, not how fast the server is: a test with an "

@@ -31,7 +31,7 @@ _BAR = 30
 def load_text(
     result: LoadResult, *, written: Sequence[str] = (), width: int = WIDTH, colour: bool = False
 ) -> str:
-    """The whole answer.
+    """Return the whole answer.
 
     Args:
         result: The test.
@@ -57,7 +57,7 @@ def load_text(
 
 
 def _examples(result: LoadResult) -> list[str]:
-    """What the server said with the first answer of every kind that failed the test."""
+    """Return what the server said with the first answer of every kind that failed the test."""
     if not result.failed:
         return []
     found = {code: said for one in result.stages for code, said in one.run.examples.items()}
@@ -86,7 +86,7 @@ def _cells(one: LoadStage) -> list[str]:
 
 
 def facts(result: LoadResult) -> list[tuple[str, str]]:
-    """What the numbers rest on, as name and words; words are empty where nothing is known."""
+    """List what the numbers rest on, as name and words; empty words: nothing is known."""
     stage = main_stage(result)
     figures, run = stage.figures, stage.run
     server = result.server
@@ -126,7 +126,7 @@ def _pids(processes: Sequence[str]) -> list[str]:
 
 
 def cost_words(result: LoadResult) -> str:
-    """Dollars per million requests; empty without a price."""
+    """Return dollars per million requests; empty without a price."""
     usd = main_stage(result).figures.usd_per_million
     if result.usd_per_h is None or usd is None or result.failed:
         return ""

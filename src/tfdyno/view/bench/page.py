@@ -74,7 +74,7 @@ def bench_page(
 
 
 def _setup(told: Sequence[Told]) -> tuple[str, ...]:
-    """The line at the top: what was run, and what B has that A has not."""
+    """Return the line at the top: what was run, and what B has that A has not."""
     one = told[0].measurement
     found = [one.task.title, batch_words(one.task), *task_words(one).split(", ")[:2]]
     if len(told) == 2:
@@ -101,7 +101,7 @@ def _sections(told: Sequence[Told]) -> tuple[Section, ...]:
 
 
 def _json(told: Sequence[Told], comparison: Comparison | None) -> str:
-    """The document that ``bench --json`` prints, without its line breaks."""
+    """Return the document that ``bench --json`` prints, without its line breaks."""
     return script_safe(to_json(document_of(told, comparison)).decode())
 
 

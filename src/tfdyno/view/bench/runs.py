@@ -77,24 +77,24 @@ class StepAxis:
         return min(1.0, max(0.0, (value_s - self.low_s) / (self.high_s - self.low_s)))
 
     def ticks(self, most: int) -> tuple[tuple[float, str], ...]:
-        """At most ``most`` round places with their numbers in ``unit``."""
+        """Return at most ``most`` round places with their numbers in ``unit``."""
         marks = round_ticks(self.low_s / self.unit_s, self.high_s / self.unit_s, most)
         return tuple((mark * self.unit_s, f"{mark:,.10g}") for mark in marks)
 
     def words(self, value_s: float) -> str:
-        """A step time with its unit, as fine as the axis is: ``52.14 ms``."""
+        """Return a step time with its unit, as fine as the axis is: ``52.14 ms``."""
         span = (self.high_s - self.low_s) / self.unit_s
         decimals = min(6, max(0, 2 - math.floor(math.log10(span))))
         return f"{value_s / self.unit_s:,.{decimals}f} {self.unit}"
 
 
 def sides(told: Sequence[Told]) -> tuple[str, ...]:
-    """``A`` and ``B`` of two measurements, no name of one."""
+    """Call two measurements ``A`` and ``B``, one nothing."""
     return ("A", "B") if len(told) == 2 else ("",)
 
 
 def shown_runs(told: Sequence[Told]) -> tuple[ShownRun, ...]:
-    """All runs, those of A before those of B."""
+    """List all runs, those of A before those of B."""
     return tuple(
         shown for side, one in zip(sides(told), told, strict=True) for shown in _of(side, one)
     )
@@ -120,7 +120,7 @@ def _of(side: str, told: Told) -> list[ShownRun]:
 
 
 def step_axis(told: Sequence[Told]) -> StepAxis:
-    """The axis that holds nearly all steady samples, and all medians and intervals.
+    """Return the axis that holds nearly all steady samples, and all medians and intervals.
 
     Up to 2 % of the samples may lie beyond its upper end; it spans 4 % at least, so that a calm
     run looks calm.
@@ -138,7 +138,7 @@ def step_axis(told: Sequence[Told]) -> StepAxis:
 
 
 def round_ticks(low: float, high: float, most: int) -> tuple[float, ...]:
-    """Marks from ``low`` to ``high`` at multiples of 1, 2 or 5 times a power of ten."""
+    """Mark ``low`` to ``high`` at multiples of 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10((high - low) / most))
     step = next(m * power for m in (1, 2, 5, 10, 20) if (high - low) / (m * power) <= most)
     places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
@@ -146,7 +146,7 @@ def round_ticks(low: float, high: float, most: int) -> tuple[float, ...]:
 
 
 def steps_upto(run: BenchRun) -> tuple[int, ...]:
-    """Steps done at the end of each sample."""
+    """Return steps done at the end of each sample."""
     return tuple(accumulate(run.steps_per_sample))
 
 

@@ -53,7 +53,7 @@ class Pair:
 
 
 def recipe_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
-    """All settings that a bench takes; a default says what it means."""
+    """Return all settings that a bench takes; a default says what it means."""
     return tuple(
         Pair(name=field.name, values=tuple(
             value_words(field.name, getattr(one.measurement.recipe, field.name)).replace("'", "’")
@@ -63,7 +63,7 @@ def recipe_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
 
 
 def task_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
-    """What was run and by which protocol; what nobody knows is left out."""
+    """Return what was run and by which protocol; what nobody knows is left out."""
     rows = [
         _row(field.name, [getattr(one.measurement.task, field.name) for one in told])
         for field in dataclasses.fields(told[0].measurement.task)
@@ -79,7 +79,7 @@ def task_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
 
 
 def environment_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
-    """The fingerprint of the machine; what is not known is left out."""
+    """Return the fingerprint of the machine; what is not known is left out."""
     rows = list(machine_rows([one.measurement.environment for one in told]))
     rows.append(_row("measured", [one.measurement.created_at for one in told]))
     rows.append(_row("id", [one.measurement.id for one in told]))
@@ -87,13 +87,13 @@ def environment_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
 
 
 def machine_rows(environments: Sequence[Environment]) -> tuple[Pair, ...]:
-    """The fields of one fingerprint, or of two side by side."""
+    """Return the fields of one fingerprint, or of two side by side."""
     fields = dataclasses.fields(environments[0])
     return _known([_row(f.name, [getattr(one, f.name) for one in environments]) for f in fields])
 
 
 def raw_rows(told: Sequence[Told]) -> tuple[tuple[str, str, str, str], ...]:
-    """Every sample: run, part of it, steps per sample, milliseconds per step in order."""
+    """Return every sample: run, part of it, steps per sample, milliseconds per step in order."""
     return tuple(row for one in shown_runs(told) for row in _raw(one))
 
 
@@ -136,7 +136,7 @@ def _title(name: str) -> str:
 
 
 def _words(name: str, value: object) -> str:
-    """A value in words, by the unit that its name ends in; empty where it is not known."""
+    """Return a value in words, by the unit that its name ends in; empty where it is not known."""
     if isinstance(value, tuple):
         return ", ".join(_card(one) if isinstance(one, Card) else str(one) for one in value)
     if isinstance(value, bool):

@@ -55,7 +55,7 @@ class Lane:
 
 
 def lanes(runs: Sequence[ShownRun]) -> tuple[Lane, ...]:
-    """The lanes that have something to show: none of a GPU where there was none."""
+    """Return the lanes that have something to show: none of a GPU where there was none."""
     bench = [one.run for one in runs]
     found = (*_card_lanes(bench), *_host_lanes(bench))
     return tuple(lane for lane in found if lane.lines)
@@ -103,7 +103,7 @@ def _card_lines(
     read: Callable[[CardTelemetry], Sequence[float]],
     scale: float,
 ) -> tuple[Line, ...]:
-    """A line for each card, or one of the mean; none where no card tells of it."""
+    """Return a line for each card, or one of the mean; none where no card tells of it."""
     each = [
         tuple(_scaled(read(cards[at]), scale) if at < len(cards := run.telemetry.cards) else ()
               for run in runs)
@@ -160,7 +160,7 @@ def _scaled(values: Sequence[float], scale: float) -> Column:
 
 
 def _rate(at_s: Sequence[float], counter_bytes: Sequence[int]) -> Column:
-    """MiB/s between each point and the one before; None at the first."""
+    """Return MiB/s between each point and the one before; None at the first."""
     if not counter_bytes:
         return ()
     found: list[float | None] = [None]

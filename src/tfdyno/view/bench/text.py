@@ -41,7 +41,7 @@ def report_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """The whole answer: the comparison of two sides, each side, and what may come next.
+    """Return the whole answer: the comparison of two sides, each side, and what may come next.
 
     Args:
         told: One measurement, or the two sides of an A/B.
@@ -71,7 +71,7 @@ def bench_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """One measurement in full.
+    """Return one measurement in full.
 
     Args:
         told: What was measured, and what follows from it.
@@ -98,7 +98,7 @@ def bench_text(
 
 
 def headline(one: Measurement, summary: Summary) -> str:
-    """The answer: time of a step with its interval, speed, device."""
+    """Return the answer: time of a step with its interval, speed, device."""
     task = one.task
     name = f"{one.label}: {task.title}" if one.label else task.title
     where = f"{name} at {batch_words(task)} on {device_words(one.environment)}"
@@ -109,7 +109,7 @@ def headline(one: Measurement, summary: Summary) -> str:
 def runs_table(
     one: Measurement, medians_s: Sequence[float], *, width: int = WIDTH, colour: bool = False
 ) -> str:
-    """One line per run: its median, how much of it counts, what it cost before, memory, metrics."""
+    """Write a line per run: its median, how much counts, what came before, memory, metrics."""
     metrics = list(metrics_of(one))[:_MOST_METRICS]
     headers = ["run", "step", "samples", "steps", "warm-up", "first step", "memory", *metrics]
     rows = [
@@ -121,7 +121,7 @@ def runs_table(
 
 
 def next_words(measured: Sequence[Measurement], kept_in: str, width: int = WIDTH) -> str:
-    """Where the results are, and the command that compares them."""
+    """Say where the results are, and the command that compares them."""
     names = [f"{kept_in}:{one.id[:6]}" for one in measured]
     kept = wrapped(f"Kept as {' and '.join(names)}.", width=width)
     quoted = [shlex.quote(name) for name in names]
@@ -146,7 +146,7 @@ def _metric(run: BenchRun, name: str) -> str:
 
 
 def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
-    """What the numbers rest on, as name and words; words are empty where nothing is known."""
+    """List what the numbers rest on, as name and words; empty words: nothing is known."""
     protocol = one.protocol
     length = f"{plural(protocol.epochs, 'epoch')} each" if protocol.epochs else (
         f"at most {seconds_words(protocol.most_s)} of steps each"
@@ -166,7 +166,7 @@ def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
 
 
 def _first(one: Measurement) -> str:
-    """What the time of the first step holds."""
+    """Return what the time of the first step holds."""
     kept = sum(run.programs_kept for run in one.runs)
     if not kept:
         return "tracing and compiling included"

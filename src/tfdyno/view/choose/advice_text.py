@@ -50,7 +50,7 @@ def advice_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """The whole answer.
+    """Return the whole answer.
 
     Args:
         advice: What was found.
@@ -74,7 +74,7 @@ def advice_text(
 def first_text(
     advice: Advice, *, show_all: bool = False, width: int = WIDTH, colour: bool = False
 ) -> str:
-    """The answer that stands while a compile settles what it names: picks and ranking."""
+    """Return the answer that stands while a compile settles what it names: picks and ranking."""
     blocks = [
         wrapped(first_line(advice), width=width),
         _answer(advice, width, colour),
@@ -139,7 +139,7 @@ def _section(title: str, changes: Sequence[Change], width: int, colour: bool) ->
 
 
 def _is_fed(advice: Advice) -> bool:
-    """Whether the CPUs of offers were judged; otherwise data are taken to arrive in time."""
+    """Return whether the CPUs of offers were judged; otherwise data are taken to arrive in time."""
     return any(one.feeding for one in advice.ranking)
 
 

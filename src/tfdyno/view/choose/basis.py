@@ -24,7 +24,7 @@ Fact = tuple[str, str]
 def facts(
     advice: Advice, trace: Trace, program: Program, best: Candidate | None
 ) -> tuple[Fact, ...]:
-    """Everything assumed, in words, as pairs of a name and a statement."""
+    """Return everything assumed, in words, as pairs of a name and a statement."""
     found: list[Fact] = [("Workload", _workload(advice, trace, best))]
     if best is not None:
         found.append(("Recipe", _recipe(best)))
@@ -119,7 +119,7 @@ def _hardware(advice: Advice) -> str:
 
 
 def sources(advice: Advice, best: Candidate | None, gpus: Mapping[str, Gpu]) -> tuple[str, ...]:
-    """Sources of the advice, of the recommended estimate, its card and its price."""
+    """List sources of the advice, of the recommended estimate, its card and its price."""
     found = list(advice.sources)
     if best is not None:
         found += list(best.estimate.sources)
@@ -131,7 +131,7 @@ def sources(advice: Advice, best: Candidate | None, gpus: Mapping[str, Gpu]) -> 
 
 
 def commands(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[Fact, ...]:
-    """The next commands with what each does, ready to copy."""
+    """Return the next commands with what each does, ready to copy."""
     if best is None:
         return (("tfdyno gpus", "the cards that the catalogue knows"),)
     reference = shlex.quote(trace.workload.reference)

@@ -24,18 +24,18 @@ VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 
 def card_name(candidate: Candidate) -> str:
-    """The card with its number or share: ``8 × H100 SXM``, ``H100 SXM``, ``1/6 of A10``."""
+    """Return the card with its number or share: ``8 × H100 SXM``, ``H100 SXM``, ``1/6 of A10``."""
     return card_words(candidate).replace(" x ", " × ")
 
 
 def card_in_words(candidate: Candidate) -> str:
-    """``one H100 SXM``, ``8 × H100 SXM``: for the inside of a sentence."""
+    """Write ``one H100 SXM``, ``8 × H100 SXM``: for the inside of a sentence."""
     name = card_name(candidate)
     return f"one {name}" if name == brief(candidate.gpu_name) else name
 
 
 def offer_words(candidate: Candidate) -> str:
-    """``Verda 1A100.22V · spot $0.45/h``; for a card without an offer what it is instead."""
+    """Write ``Verda 1A100.22V · spot $0.45/h``; for a card without an offer what it is."""
     offer = candidate.offer
     if offer is None:
         return "no offer known"
@@ -45,13 +45,13 @@ def offer_words(candidate: Candidate) -> str:
 
 
 def machine(candidate: Candidate) -> str:
-    """``Verda 1A100.22V``: who rents out what; empty without an offer."""
+    """Write ``Verda 1A100.22V``: who rents out what; empty without an offer."""
     offer = candidate.offer
     return " ".join(part for part in (offer.provider, offer.instance) if part) if offer else ""
 
 
 def rent_words(candidate: Candidate) -> str:
-    """``spot $0.45/h``: how it is rented and for what; else why it is not."""
+    """Write ``spot $0.45/h``: how it is rented and for what; else why it is not."""
     offer = candidate.offer
     if offer is None:
         return "no offer known"
@@ -61,7 +61,7 @@ def rent_words(candidate: Candidate) -> str:
 
 
 def stale(candidate: Candidate, made_on: str) -> str:
-    """``price of 2025-09`` when the price is older than 12 months, else nothing."""
+    """Write ``price of 2025-09`` when the price is older than 12 months, else nothing."""
     offer = candidate.offer
     if offer is None or not offer.priced_on or not offer.usd_per_h:
         return ""
@@ -70,13 +70,13 @@ def stale(candidate: Candidate, made_on: str) -> str:
 
 
 def old_price(candidate: Candidate, made_on: str) -> str:
-    """A sentence for an answer that rests on a price older than 12 months, else nothing."""
+    """Return a sentence for an answer that rests on a price older than 12 months, else nothing."""
     words = stale(candidate, made_on)
     return f"{words[:1].upper()}{words[1:]}; check it." if words else ""
 
 
 def _days(text: str) -> float:
-    """Days of an ISO date or month; a date that cannot be read counts as today's."""
+    """Return days of an ISO date or month; a date that cannot be read counts as today's."""
     year, month, day = (*text[:10].split("-"), "15", "15")[:3]
     try:
         return float(date(int(year), int(month), int(day)).toordinal())
@@ -85,7 +85,7 @@ def _days(text: str) -> float:
 
 
 def recommended(advice: Advice) -> Candidate | None:
-    """The balanced pick, else the first pick, else the first of the ranking; ``None`` if empty."""
+    """Return the balanced pick, else the first pick, else the first of the ranking; or None."""
     for title in ("balanced", "cheapest", "fastest"):
         for pick in advice.picks:
             if pick.title == title:
@@ -94,7 +94,7 @@ def recommended(advice: Advice) -> Candidate | None:
 
 
 def pick_titles(advice: Advice) -> dict[int, list[str]]:
-    """Titles of the picks by the identity of the candidate they name in the ranking."""
+    """Title the picks by the identity of the candidate they name in the ranking."""
     titles: dict[int, list[str]] = {}
     for pick in advice.picks:
         for index, candidate in enumerate(advice.ranking):
@@ -105,23 +105,23 @@ def pick_titles(advice: Advice) -> dict[int, list[str]]:
 
 
 def same(first: Candidate, second: Candidate) -> bool:
-    """Whether two candidates are the same card at the same offer."""
+    """Return whether two candidates are the same card at the same offer."""
     return first.slug == second.slug
 
 
 def fits(candidate: Candidate) -> bool:
-    """Whether the step fits by the best estimate; one that may not fit does not count."""
+    """Return whether the step fits by the best estimate; one that may not fit does not count."""
     fine = candidate.estimate.fits in ("yes", "unverified")
     return fine and candidate.verdict != "does not fit"
 
 
 def whole(candidate: Candidate) -> bool:
-    """Whether the candidate has its card to itself."""
+    """Return whether the candidate has its card to itself."""
     return candidate.offer is None or candidate.offer.gpu_fraction >= 1
 
 
 def by_verdict(advice: Advice) -> dict[str, list[Candidate]]:
-    """Candidates in order under each verdict that occurs, in the order of ``Verdict``."""
+    """Return candidates in order under each verdict that occurs, in the order of ``Verdict``."""
     groups: dict[str, list[Candidate]] = {verdict: [] for verdict in VERDICTS}
     for candidate in advice.ranking:
         groups.setdefault(candidate.verdict, []).append(candidate)
@@ -129,7 +129,7 @@ def by_verdict(advice: Advice) -> dict[str, list[Candidate]]:
 
 
 def distinct_cards(advice: Advice, *, single: bool = False) -> list[Candidate]:
-    """The first candidate of each card and number of cards, picks first, then by rank."""
+    """Return the first candidate of each card and number of cards, picks first, then by rank."""
     ordered = [pick.candidate for pick in advice.picks] + list(advice.ranking)
     found: dict[tuple[str, int], Candidate] = {}
     for candidate in ordered:
@@ -139,7 +139,7 @@ def distinct_cards(advice: Advice, *, single: bool = False) -> list[Candidate]:
 
 
 def shown_cards(advice: Advice, most: int) -> list[Candidate]:
-    """At most ``most`` cards that can do the run, for a figure: picks, then the best ranked.
+    """Choose at most ``most`` cards that can do the run, for a figure: picks, then best ranked.
 
     Cards that cannot run the program or do not fit are left out unless nothing else is there.
     """
@@ -150,7 +150,7 @@ def shown_cards(advice: Advice, most: int) -> list[Candidate]:
 
 
 def memory_cards(advice: Advice, most: int) -> list[Candidate]:
-    """One card of each memory size, the best ranked of it, smallest first.
+    """Return one card of each memory size, the best ranked of it, smallest first.
 
     Past ``most`` sizes those go that stand nearest to a smaller one, except those of the picks.
     """
@@ -175,11 +175,11 @@ def _usable(card: Candidate) -> float:
 
 
 def markets(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[str, ...]:
-    """Markets that occur in the ranking, most frequent first."""
+    """List markets that occur in the ranking, most frequent first."""
     seen = Counter(gpus[card.gpu].market for card in advice.ranking if card.gpu in gpus)
     return tuple(name for name, _ in seen.most_common())
 
 
 def providers(advice: Advice) -> tuple[str, ...]:
-    """Providers that occur in the ranking, in alphabetical order."""
+    """List providers that occur in the ranking, in alphabetical order."""
     return tuple(sorted({card.offer.provider for card in advice.ranking if card.offer}))

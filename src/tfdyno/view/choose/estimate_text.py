@@ -75,7 +75,7 @@ def estimate_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """One estimate in full, or a table of several.
+    """Return one estimate in full, or a table of several.
 
     Args:
         estimates: At least one.
@@ -106,7 +106,7 @@ def estimate_text(
 
 
 def headline(one: Estimate, trace: Trace, names: Mapping[str, str]) -> str:
-    """The answer for one card: time of a step and whether it fits."""
+    """Return the answer for one card: time of a step and whether it fits."""
     best, bounds = about_step(one.step_s)
     cards = _cards(one, names)
     memory = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
@@ -117,7 +117,7 @@ def headline(one: Estimate, trace: Trace, names: Mapping[str, str]) -> str:
 
 
 def assumed_line(estimates: Sequence[Estimate], trace: Trace, batch_source: str, width: int) -> str:
-    """What the numbers rest on; where rows differ, which rows rest on what."""
+    """Return what the numbers rest on; where rows differ, which rows rest on what."""
     sizes = dict.fromkeys(f"{one.batch_size:,}" for one in estimates)
     links = dict.fromkeys(one.link for one in estimates if one.link)
     networks = [name for name in dict.fromkeys(one.network for one in estimates)
@@ -190,7 +190,7 @@ def _details(one: Estimate, width: int) -> str:
 
 
 def _held(one: Estimate, width: int, colour: bool) -> str:
-    """The bytes alive over the step as one line, and the tensors that are the largest then."""
+    """Write the bytes alive over the step as one line, and the tensors that are largest then."""
     share, peak_bytes = peak_of(one)
     curve = sparkline(one, min(60, width - 4))
     title = f"  alive over the step: {format_bytes(peak_bytes, 2)} at {percent(share)} of it"
@@ -208,7 +208,7 @@ def _speed(one: Estimate) -> str:
 
 
 def _copied(one: Estimate) -> str:
-    """What a step of ``fit`` takes whose data lie in the host's memory, where that is longer."""
+    """Say what a step of ``fit`` takes with data in the host's memory, where that is longer."""
     if one.fit_step_s is None or not is_longer_in_fit(one):
         return ""
     best, bounds = about_step(one.fit_step_s)
@@ -294,7 +294,7 @@ def _many_headline(estimates: Sequence[Estimate], trace: Trace, names: Mapping[s
 
 
 def _leads(fitting: Sequence[Estimate], quickest: Estimate, names: Mapping[str, str]) -> str:
-    """Who is the quickest: several where their figures read the same; in samples/s, if need be."""
+    """Say who is quickest: several where figures read alike; in samples/s, if need be."""
     if any(one.step_s.best < quickest.step_s.best for one in fitting):
         rate = significant(quickest.samples_per_s.best, 2)
         return f"{_cards(quickest, names)} has the most samples/s, about {rate}"
@@ -345,7 +345,7 @@ def _row(one: Estimate, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _warned(estimates: Sequence[Estimate], names: Mapping[str, str]) -> list[str]:
-    """Warnings, each once, with the rows that they are about where these are not all."""
+    """Write warnings, each once, with the rows that they are about where these are not all."""
     rows: dict[str, list[Estimate]] = {}
     for one in estimates:
         for text in one.warnings:

@@ -17,7 +17,7 @@ HEADINGS = ("#", "what", "time", "share", "worked out", "reached")
 
 
 def explanation_title(one: Estimate) -> str:
-    """What the folded table holds; empty without an explanation."""
+    """Return what the folded table holds; empty without an explanation."""
     why = one.explanation
     if why is None:
         return ""
@@ -28,7 +28,7 @@ def explanation_title(one: Estimate) -> str:
 
 
 def explanation_table(one: Estimate) -> Table | None:
-    """Every kernel that is listed, what is not, and the step that they add up to."""
+    """Return every kernel that is listed, what is not, and the step that they add up to."""
     why = one.explanation
     if why is None:
         return None

@@ -26,7 +26,7 @@ _SUMS = {
 _MOST_LAYERS = 3
 _MOST_OF_STEP = 0.9
 _LEAST_SHARE = 1e-4
-"""Of the step; what is less has no line under "The rest"."""
+"""The share of the step below which nothing has a line under "The rest"."""
 
 
 def explanations_text(
@@ -36,7 +36,7 @@ def explanations_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """The explanation of every estimate that has one, card by card.
+    """Return the explanation of every estimate that has one, card by card.
 
     Args:
         estimates: In the order asked.
@@ -53,7 +53,7 @@ def explanations_text(
 
 
 def explanation_text(one: Estimate, name: str, *, width: int = WIDTH, colour: bool = False) -> str:
-    """One estimate taken apart; empty where it carries no explanation."""
+    """Return one estimate taken apart; empty where it carries no explanation."""
     why = one.explanation
     if why is None:
         return ""
@@ -93,7 +93,7 @@ def explanation_text(one: Estimate, name: str, *, width: int = WIDTH, colour: bo
 
 
 def _sum(why: Explanation, width: int) -> str:
-    """The step as a sum, with every number."""
+    """Return the step as a sum, with every number."""
     device, host = words.time_words(why.device_s), words.time_words(why.host_s)
     causes = ", ".join(
         f"{words.CAUSES[cause]} {words.time_words(seconds)}"
@@ -159,7 +159,7 @@ def _kernel(number: int, price: KernelPrice, width: int) -> str:
 
 
 def _rest(why: Explanation, width: int, colour: bool) -> str:
-    """What is not listed, down to the step: the last line closes the sum."""
+    """Return what is not listed, down to the step: the last line closes the sum."""
     rows = [(kind_words(one.kind), f"{one.count:,}", one.time_s) for one in why.others]
     rows.append(("waiting for the host", "", why.waiting_s))
     rows.append((f"once per step, {why.fixed_constant}", "", why.fixed_s))

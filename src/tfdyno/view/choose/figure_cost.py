@@ -32,7 +32,7 @@ class _Point:
 
 
 def priced(advice: Advice) -> list[Candidate]:
-    """The cheapest offer of each card, number of cards and kind of rent, in the ranking's order.
+    """Return the cheapest offer of each card, count and kind of rent, in the ranking's order.
 
     Cards that cost nothing (the user's own) have no place on a logarithmic axis and are left out.
     """
@@ -50,13 +50,13 @@ def priced(advice: Advice) -> list[Candidate]:
 
 
 def frontier(advice: Advice) -> list[Candidate]:
-    """Offers that nothing beats on both cost and time, fastest first."""
+    """Return offers that nothing beats on both cost and time, fastest first."""
     front = [card for card in priced(advice) if card.pareto and card.verdict == "feasible"]
     return sorted(front, key=lambda card: card.hours.best)
 
 
 def cost_figure(advice: Advice) -> Figure | None:
-    """The scatter plot, or ``None`` when no candidate has a price."""
+    """Return the scatter plot, or ``None`` when no candidate has a price."""
     points = _points(advice)
     if not points:
         return None
@@ -128,7 +128,7 @@ def _hours_tick(value: float) -> str:
 
 
 def _band(advice: Advice, board: Plane) -> list[tuple[float, float]]:
-    """Cost is hours × price, so the range of the pick is a diagonal."""
+    """Draw the pick's range as a diagonal, since cost is hours × price."""
     card = recommended(advice)
     if card is None or card.cost_usd is None or card.cost_usd.low <= 0:
         return []
@@ -139,7 +139,7 @@ def _band(advice: Advice, board: Plane) -> list[tuple[float, float]]:
 
 
 def _limits(advice: Advice, board: Plane) -> tuple[list[Spec], list[list[tuple[float, float]]]]:
-    """Deadline and budget as dashed lines with words, and what labels have to keep clear of."""
+    """Draw deadline and budget as dashed lines with words, and what labels keep clear of."""
     run, bottom, right = advice.run, board.y.length_px, board.x.length_px
     ends: list[tuple[float, float, float, float]] = []
     words, blocked = [], []

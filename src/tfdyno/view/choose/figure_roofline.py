@@ -33,7 +33,7 @@ class Roof:
 
 
 def roofs(gpu: Gpu, precision: str) -> tuple[Roof, ...]:
-    """Dense ceilings that matter at ``precision``, highest first: tensor cores, then plain float32.
+    """Return dense ceilings that matter at ``precision``, highest first: tensor cores, float32.
 
     Operations per clock × SMs × clock, from the catalogue; a unit that is absent gives no roof.
     """
@@ -53,7 +53,7 @@ def roofs(gpu: Gpu, precision: str) -> tuple[Roof, ...]:
 
 
 def roofline_figure(estimate: Estimate, gpu: Gpu) -> Figure | None:
-    """Intensity against rate, area = time; ``None`` when no group has both FLOPs and bytes."""
+    """Draw intensity against rate, area = time; ``None`` when no group has both FLOPs and bytes."""
     ceilings = roofs(gpu, estimate.precision)
     points = drawable(estimate)
     if not points or not ceilings or gpu.memory_bytes_per_s <= 0:
@@ -68,7 +68,7 @@ def roofline_figure(estimate: Estimate, gpu: Gpu) -> Figure | None:
 
 
 def drawable(estimate: Estimate) -> list[RooflinePoint]:
-    """Kernels of one kind in layers whose names begin alike as one point each, longest first.
+    """Draw kernels of one kind in layers whose names begin alike as a point each, longest first.
 
     FLOPs, bytes and seconds are summed; copies, which have no FLOPs, are left out.
     """
@@ -158,7 +158,7 @@ def _roof_line(board: Plane, gpu: Gpu, roof: Roof) -> list[tuple[float, float]]:
 def _roof_words(
     board: Plane, gpu: Gpu, ceilings: tuple[Roof, ...], *, narrow: bool
 ) -> list[tuple[float, float, str]]:
-    """Words at the right end of each flat roof: on a phone the number alone."""
+    """Return words at the right end of each flat roof: on a phone the number alone."""
     words = []
     for roof in ceilings:
         y = board.point(roof.flops_per_s / gpu.memory_bytes_per_s, roof.flops_per_s)[1]
@@ -169,7 +169,7 @@ def _roof_words(
 
 
 def _memory_anchor(board: Plane, gpu: Gpu, roof: Roof) -> Anchor:
-    """The words on the slanted roof, which look for a free place beside its middle."""
+    """Return the words on the slanted roof, which look for a free place beside its middle."""
     (x1, y1), (x2, y2) = _roof_line(board, gpu, roof)[:2]
     text = f"memory {gpu.memory_bytes_per_s / 1e9:,.0f} GB/s"
     return Anchor(x=(x1 + x2) / 2, y=(y1 + y2) / 2, text=text, radius=1, rings=5, must=True)

@@ -20,7 +20,7 @@ _ROOM = 1.3
 
 
 def scale_out_figure(series: ScaleOut, name: str) -> Figure | None:
-    """The gain over the number of GPUs; None where one number alone is known."""
+    """Return the gain over the number of GPUs; None where one number alone is known."""
     if len(series.rows) < _LEAST_ROWS:
         return None
     return Figure(

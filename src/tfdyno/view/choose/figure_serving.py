@@ -22,7 +22,7 @@ _BEYOND = 4.0
 
 
 def rate_figure(size: ServingSize) -> Figure | None:
-    """p99 of one replica against its rate, a line per picked card; None without one."""
+    """Draw p99 of one replica against its rate, a line per picked card; None without one."""
     curves = [one for one in size.curves if len(one.rate_per_s) > 1]
     if not curves:
         return None
@@ -92,7 +92,7 @@ def _promise(size: ServingSize, board: Plane) -> list[Spec]:
 
 
 def cost_figure(size: ServingSize) -> Figure | None:
-    """Cost per million requests against p99, the cheapest offer of every card."""
+    """Draw cost per million requests against p99, the cheapest offer of every card."""
     points = _cheapest(size)
     if not points:
         return None
@@ -114,7 +114,7 @@ def cost_figure(size: ServingSize) -> Figure | None:
 
 
 def _cheapest(size: ServingSize) -> list[ServingCandidate]:
-    """Of every card the cheapest offer, those that nothing beats, and the picks."""
+    """Choose of every card the cheapest offer, those that nothing beats, and the picks."""
     picked = {one.candidate.slug for one in size.picks}
     seen: set[str] = set()
     found = []

@@ -43,7 +43,7 @@ _SMALL_RATIO = 0.005
 
 
 def grouped_parts(estimate: Estimate) -> list[tuple[str, str, float]]:
-    """Words, colour and bytes of each part of the memory that is not empty, in stacking order."""
+    """Return words, colour and bytes of each non-empty part of the memory, as stacked."""
     left = dict(estimate.memory_parts_bytes)
     found = []
     for words, colour, names in PARTS:
@@ -55,7 +55,7 @@ def grouped_parts(estimate: Estimate) -> list[tuple[str, str, float]]:
 
 
 def parts_figure(estimate: Estimate) -> Figure | None:
-    """Memory on the recommended card by part, absolute; ``None`` when no part is known."""
+    """Return memory on the recommended card by part, absolute; ``None`` when no part is known."""
     sizes = {name: size for name, size in estimate.memory_parts_bytes.items() if size > 0}
     if not sizes:
         return None
@@ -93,7 +93,7 @@ def parts_figure(estimate: Estimate) -> Figure | None:
 
 
 def memory_figure(cards: Sequence[Candidate], best: Candidate) -> Figure | None:
-    """Memory as a share of each card's; ``None`` without cards."""
+    """Return memory as a share of each card's; ``None`` without cards."""
     known = [card for card in cards if card.estimate.usable_memory_bytes > 0]
     if not known:
         return None
@@ -189,7 +189,7 @@ def term_shares(estimate: Estimate) -> dict[str, float]:
 
 
 def terms_figure(cards: Sequence[Candidate], best: Candidate) -> Figure | None:
-    """Causes of a step per card as shares; ``None`` without a cause anywhere."""
+    """Return causes of a step per card as shares; ``None`` without a cause anywhere."""
     known = [card for card in cards if term_shares(card.estimate)]
     if not known:
         return None
@@ -252,7 +252,7 @@ def _terms_cells(card: Candidate, shown: Sequence[str]) -> tuple[str, ...]:
 
 
 def certainty_table(cards: Sequence[Candidate]) -> Table:
-    """How far the range of time and of memory reaches on each card, and which route made each."""
+    """Write how far time and memory reach on each card, and which route made each."""
     rows = tuple(
         (
             card_name(card),
@@ -270,14 +270,14 @@ def certainty_table(cards: Sequence[Candidate]) -> Table:
 
 
 def _route(estimate: Estimate, figure: str) -> str:
-    """The route that made a figure, with the GPU family whose compiled program that was."""
+    """Return the route that made a figure, with the GPU family whose compiled program that was."""
     route = estimate.made_by.get(figure, "–")
     compiled_for = estimate.compiled_for
     return f"{route}, {compiled_for}" if route == "exact" and compiled_for else route
 
 
 def layers_figure(groups: Sequence[LayerGroup], estimate: Estimate) -> Figure | None:
-    """Milliseconds of a step by group of layers and phase; ``None`` without layers."""
+    """Return milliseconds of a step by group of layers and phase; ``None`` without layers."""
     total = sum(group.step_s for group in groups)
     if total <= 0:
         return None

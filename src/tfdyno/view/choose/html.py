@@ -66,7 +66,7 @@ def render_report(
 
 
 def _setup(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[str, ...]:
-    """The line at the top: model, recipe and limits."""
+    """Return the line at the top: model, recipe and limits."""
     run, found = advice.run, [trace.title]
     if best is not None:
         estimate = best.estimate
@@ -84,7 +84,7 @@ def _setup(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[str, .
 
 
 def _picks(advice: Advice) -> list[dict[str, Any]]:
-    """The three picks as boxes; the recommended one is marked."""
+    """Return the three picks as boxes; the recommended one is marked."""
     best, made = cards.recommended(advice), list[dict[str, Any]]()
     for title in ("cheapest", "balanced", "fastest"):
         for pick in advice.picks:
@@ -112,7 +112,7 @@ def _picks(advice: Advice) -> list[dict[str, Any]]:
 
 
 def _json(advice: Advice) -> str:
-    """The whole answer as JSON that is safe inside ``<script>``.
+    """Return the whole answer as JSON that is safe inside ``<script>``.
 
     An estimate that serves many offers stands once in ``estimates``, and candidates name it by
     its place there; layers and roofline are kept for the picks. Floats have six digits. The
@@ -147,7 +147,7 @@ def _json(advice: Advice) -> str:
 
 
 def _rounded(value: Value) -> Value:
-    """The same with six significant digits in every float: estimates know no more."""
+    """Return the same with six significant digits in every float: estimates know no more."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, dict):

@@ -48,7 +48,7 @@ class RankRow:
     machine: str
     rent_words: str
     full_name: str
-    """With the maker's brand, for the filter."""
+    """The name with the maker's brand, for the filter."""
     titles: tuple[str, ...]
     warnings: tuple[str, ...]
     cost: Cell
@@ -87,7 +87,7 @@ class RankGroup:
 
 
 def hours_axis(advice: Advice) -> tuple[float, float]:
-    """Ends of the logarithmic axis of hours, at 1, 2 or 5 × a power of ten."""
+    """Return the ends of the logarithmic axis of hours, at 1, 2 or 5 × a power of ten."""
     timed: tuple[str, ...] = ("feasible", "too late", "too dear")
     if any(card.verdict == "feasible" for card in advice.ranking):
         timed = ("feasible",)
@@ -105,7 +105,7 @@ def _round_down(value: float) -> float:
 
 
 def groups(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[RankGroup, ...]:
-    """All candidates in groups by verdict, numbered through."""
+    """Return all candidates in groups by verdict, numbered through."""
     titles = pick_titles(advice)
     order = {id(candidate): index for index, candidate in enumerate(advice.ranking)}
     axis, number, made = hours_axis(advice), 0, []
@@ -131,7 +131,7 @@ def groups(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[RankGroup, ...]:
 def group_title(
     verdict: str, run: Run, rows: Sequence[RankRow], members: Sequence[Candidate]
 ) -> str:
-    """The heading of a group, with what would help where something would."""
+    """Return the heading of a group, with what would help where something would."""
     deadline, budget = amounts.plain(run.deadline_h), f"${run.budget_usd:,.0f}"
     limits = [f"within {deadline} hours"] if run.deadline_h else []
     limits += [f"for at most {budget}"] if run.budget_usd else []
@@ -229,7 +229,7 @@ def _held(candidate: Candidate) -> tuple[str, str]:
 
 
 def _refusal(candidate: Candidate) -> str:
-    """Why the candidate cannot do the run at all, and the way out where there is one."""
+    """Return why the candidate cannot do the run at all, and the way out where there is one."""
     estimate = candidate.estimate
     if candidate.verdict == "cannot run":
         return sentence((candidate.tensorflow or candidate.reason).removeprefix("cannot: "))

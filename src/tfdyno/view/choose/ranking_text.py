@@ -46,7 +46,7 @@ OLD_PRICE = "* price older than 12 months: tfdyno data refresh"
 
 
 def ranking_lines(advice: Advice, *, rows: int, width: int, colour: bool) -> str:
-    """The table and what it leaves out.
+    """Return the table and what it leaves out.
 
     Args:
         advice: Holds the ranking.
@@ -71,7 +71,7 @@ def ranking_lines(advice: Advice, *, rows: int, width: int, colour: bool) -> str
 
 
 def distinct(ranking: Sequence[Candidate]) -> list[Candidate]:
-    """One row for each card, count, share and kind of price: the first, which is the cheapest."""
+    """Keep one row per card, count, share and kind of price: the first, which is cheapest."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for one in ranking:
         kept.setdefault((card(one), one.spot, one.offer is None, _is_owned(one)), one)
@@ -79,7 +79,7 @@ def distinct(ranking: Sequence[Candidate]) -> list[Candidate]:
 
 
 def rest_line(advice: Advice, hidden: int) -> str:
-    """What the table leaves out, counted: ``6 more are feasible, 5 are too late: add --all``."""
+    """Write what the table leaves out: ``6 more are feasible, 5 are too late: add --all``."""
     groups: dict[Verdict, str] = {
         "too late": "too late",
         "too dear": "too dear",
@@ -98,7 +98,7 @@ def rest_line(advice: Advice, hidden: int) -> str:
 
 
 def _first_rows(advice: Advice, feasible: list[Candidate], rows: int) -> list[Candidate]:
-    """The cheapest rows and the picks, in the ranking's order."""
+    """Return the cheapest rows and the picks, in the ranking's order."""
     picked = {pick.candidate.slug for pick in advice.picks}
     named = [one for one in feasible if one.slug in picked]
     room = rows - len(named)
@@ -154,7 +154,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _cells(one: Candidate, old: bool, hours: float) -> list[str]:
-    """The row; times of the run in units of ``hours``."""
+    """Return the row; times of the run in units of ``hours``."""
     estimate, run = one.estimate, one.hours.times(1.0 / hours)
     return [
         card(one),
@@ -181,7 +181,7 @@ def _is_owned(one: Candidate) -> bool:
 
 
 def _old_offers(advice: Advice) -> set[str]:
-    """Candidates whose row says that their price is old."""
+    """Return candidates whose row says that their price is old."""
     return {
         one.slug
         for one in advice.ranking

@@ -22,7 +22,7 @@ _SPARE = (1, 2, 5)
 """Columns that a narrow screen lacks."""
 _SLOWER = 1.0
 _LOSS = 1.05
-"""From here on the time of another program is told."""
+"""The loss from which on the time of another program is told."""
 _PROGRAMS = {"graph": "as a graph", "xla": "under XLA"}
 
 
@@ -33,7 +33,7 @@ def scale_out_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """A sentence and a table for each card; of many cards the sentences alone."""
+    """Return a sentence and a table for each card; of many cards the sentences alone."""
     if len(series) > MOST_TABLES:
         told = (wrapped(sentence(each, names[each.gpu]), width=width) for each in series)
         return "\n".join(told)
@@ -41,7 +41,7 @@ def scale_out_text(
 
 
 def sentence(series: ScaleOut, name: str) -> str:
-    """Where more of a card stop paying."""
+    """Say where more of a card stop paying."""
     card, rows = brief(name), series.rows[1:]
     if not rows:
         return f"Only one {card} was asked for."
@@ -56,7 +56,7 @@ def sentence(series: ScaleOut, name: str) -> str:
 
 
 def _later(series: ScaleOut, first: ScaleRow, last: ScaleRow) -> str:
-    """Gains after the first: where it stops paying, and the last where it is above 1."""
+    """Say later gains: where it stops paying, and the last where it is above 1."""
     told = [row for row in series.rows if row.estimate.replicas > series.pays_until][:1]
     told += [last] if last.gain_ratio.best > _SLOWER else []
     named = {row.estimate.replicas: row for row in told if row is not first}
@@ -64,7 +64,7 @@ def _later(series: ScaleOut, first: ScaleRow, last: ScaleRow) -> str:
 
 
 def _brings(series: ScaleOut) -> str:
-    """What added cards bring: all of them, or those beyond where it pays."""
+    """Return what added cards bring: all of them, or those beyond where it pays."""
     rows, stops = series.rows[1:], series.pays_until
     beyond = [row for row in rows if row.estimate.replicas > stops]
     shares = sorted(max(0.0, row.added_ratio) for row in beyond[:1] or rows)
@@ -75,7 +75,7 @@ def _brings(series: ScaleOut) -> str:
 
 
 def _switch(series: ScaleOut) -> str:
-    """The loss that is another program's; empty where there is none, or it is not known."""
+    """Return the loss that is another program's; empty where there is none, or it is not known."""
     if not series.switched_to:
         return ""
     program = _PROGRAMS.get(series.switched_to, f"as {series.switched_to}")
@@ -138,7 +138,7 @@ def _usd(value: Interval) -> str:
 
 
 def assumed(series: ScaleOut) -> str:
-    """What the numbers rest on."""
+    """Return what the numbers rest on."""
     held = "batch of each GPU" if series.holds == "batch per replica" else "global batch"
     kind = "weak" if series.holds == "batch per replica" else "strong"
     parts = [f"Held: the {held} ({kind} scaling)."]

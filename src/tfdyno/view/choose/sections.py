@@ -53,7 +53,7 @@ class Section:
 def evidence(
     advice: Advice, best: Candidate | None, gpus: Mapping[str, Gpu], program: Program
 ) -> tuple[Section, ...]:
-    """All sections with a finding and figures; those about one card need a candidate."""
+    """Return all sections with a finding and figures; those about one card need a candidate."""
     cost = Panel(
         topic="Cost and time",
         finding=sentences.cost(advice, frontier(advice)),
@@ -78,7 +78,7 @@ def evidence(
 
 
 def _choices(advice: Advice, best: Candidate) -> list[Candidate]:
-    """The recommended card and those of the other picks, each once."""
+    """Return the recommended card and those of the other picks, each once."""
     found = {(best.gpu, best.count): best}
     for pick in advice.picks:
         found.setdefault((pick.candidate.gpu, pick.candidate.count), pick.candidate)
@@ -107,7 +107,7 @@ def _terms(advice: Advice, best: Candidate) -> Panel:
 
 
 def _scaling(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Section, ...]:
-    """What more of the recommended card bring; no section where that is not known."""
+    """Return what more of the recommended card bring; no section where that is not known."""
     found = []
     for series in advice.scaling:
         name = gpus[series.gpu].name if series.gpu in gpus else series.gpu

@@ -47,7 +47,7 @@ class Finding:
 
 
 def answer(advice: Advice) -> str:
-    """The range of the recommended candidate, whether it fits and what limits it."""
+    """Return the range of the recommended candidate, whether it fits and what limits it."""
     best = recommended(advice)
     if best is None:
         return "No card of the catalogue was ranked, so there is no range to give."
@@ -98,7 +98,7 @@ def _pace(estimate: Estimate) -> str:
 
 
 def cost(advice: Advice, front: Sequence[Candidate]) -> Finding:
-    """What an hour saved costs along the frontier (fastest first)."""
+    """Return what an hour saved costs along the frontier (fastest first)."""
     lead = "Down and to the left is better."
     if not front:
         if any(card.cost_usd for card in advice.ranking):
@@ -130,7 +130,7 @@ def cost(advice: Advice, front: Sequence[Candidate]) -> Finding:
 
 
 def _trade(slow: Candidate, fast: Candidate) -> tuple[float, float]:
-    """US$ more and hours less of ``fast`` against ``slow``."""
+    """Return US$ more and hours less of ``fast`` against ``slow``."""
     slow_usd = slow.cost_usd.best if slow.cost_usd else 0.0
     fast_usd = fast.cost_usd.best if fast.cost_usd else 0.0
     return fast_usd - slow_usd, slow.hours.best - fast.hours.best
@@ -141,7 +141,7 @@ def _spot(candidate: Candidate) -> str:
 
 
 def ranking(advice: Advice) -> Finding:
-    """How many candidates keep the limits."""
+    """Return how many candidates keep the limits."""
     groups = by_verdict(advice)
     fine = len(groups.get("feasible", ()))
     priced = sum(len(groups.get(name, ())) for name in ("feasible", "too late", "too dear"))
@@ -169,7 +169,7 @@ def ranking(advice: Advice) -> Finding:
 
 
 def _limits(run: Run) -> tuple[str, str]:
-    """The limits as a verb phrase for many and for one."""
+    """Return the limits as a verb phrase for many and for one."""
     limits = []
     if run.deadline_h:
         day = run.deadline_h == 24
@@ -182,7 +182,7 @@ def _limits(run: Run) -> tuple[str, str]:
 
 
 def memory(advice: Advice, best: Candidate, gpus: Mapping[str, Gpu]) -> Finding:
-    """From which size of card on the step fits, and what takes the memory."""
+    """Say from which size of card on the step fits, and what takes the memory."""
     estimate = best.estimate
     needed = f"{amounts.gib(estimate.device_memory_bytes.best)} GiB"
     cards = [
@@ -206,7 +206,7 @@ def memory(advice: Advice, best: Candidate, gpus: Mapping[str, Gpu]) -> Finding:
 
 
 def _label_gb(size_bytes: float) -> str:
-    """Size on the box: GiB where that is whole, else GB."""
+    """Return size on the box: GiB where that is whole, else GB."""
     gib = size_bytes / GIB
     return f"{gib:.0f} GB" if abs(gib - round(gib)) < 0.02 else f"{size_bytes / 1e9:.0f} GB"
 
@@ -235,7 +235,7 @@ def _memory_lead(estimate: Estimate) -> str:
 
 
 def terms(cards: Sequence[Candidate]) -> Finding:
-    """Which cause holds back most cards, and which cards are the exception."""
+    """Return which cause holds back most cards, and which cards are the exception."""
     bounds = [(card, card.estimate.bound_by) for card in cards if card.estimate.bound_by]
     if not bounds:
         return Finding("What holds the cards back is not known", "No estimate names a cause.")
@@ -269,7 +269,7 @@ def _terms_lead(cause: str) -> str:
 
 
 def roofline(estimate: Estimate) -> Finding:
-    """Which kind of kernel takes most of the step, and how near to the roof it runs."""
+    """Return which kind of kernel takes most of the step, and how near to the roof it runs."""
     total = sum(estimate.class_s.values())
     if total <= 0:
         return Finding("Which kernels take the time is not known", "No kernel was classified.")
@@ -295,7 +295,7 @@ def roofline(estimate: Estimate) -> Finding:
 
 
 def coverage(estimate: Estimate) -> str:
-    """How much of the kernels' time the groups on the roofline cover; empty when nearly all."""
+    """Say how much of the kernels' time the roofline's groups cover; empty when nearly all."""
     total = sum(estimate.class_s.values())
     share = sum(point.time_s for point in estimate.roofline) / total if total else 1.0
     if not estimate.roofline or share > _NEARLY_ALL_RATIO:
@@ -307,7 +307,7 @@ def coverage(estimate: Estimate) -> str:
 
 
 def layers(groups: Sequence[LayerGroup]) -> Finding:
-    """The group of layers that takes most, set against its share of the arithmetic."""
+    """Return the group of layers that takes most, set against its share of the arithmetic."""
     total_s = sum(group.step_s for group in groups)
     if total_s <= 0:
         return Finding("Where the time goes by layer is not known", "The program names no layers.")
@@ -329,7 +329,7 @@ def layers(groups: Sequence[LayerGroup]) -> Finding:
 
 
 def sure(advice: Advice, best: Candidate) -> Finding:
-    """How wide the ranges are, and how many other offers lie within the pick's."""
+    """Return how wide the ranges are, and how many other offers lie within the pick's."""
     reach = amounts.interval_percent(best.estimate.step_s)
     rivals = [
         card
@@ -351,7 +351,7 @@ def sure(advice: Advice, best: Candidate) -> Finding:
 
 
 def _memory_certainty(estimate: Estimate) -> str:
-    """Where the memory came from and how wide its range is."""
+    """Say where the memory came from and how wide its range is."""
     needed = estimate.device_memory_bytes
     reach = amounts.interval_percent(needed)
     route = estimate.made_by.get("memory", "")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def size_document(size: ServingSize) -> dict[str, Any]:
-    """``{"ranking": […], "picks": {…}, "pareto": […], "autoscaling": {…}, …}``."""
+    """Write ``{"ranking": […], "picks": {…}, "pareto": […], "autoscaling": {…}, …}``."""
     picks = {one.title: _pick(one) for one in size.picks}
     front = [_short(one) for one in size.ranking if one.pareto]
     return {

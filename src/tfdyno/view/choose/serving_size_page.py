@@ -80,7 +80,7 @@ def _numbers(one: ServingCandidate) -> list[tuple[str, str, str]]:
 
 
 def _latency(size: ServingSize) -> Table | None:
-    """Seconds of a batch on the picked card."""
+    """Return seconds of a batch on the picked card."""
     best = size.pick("balanced")
     if best is None:
         return None

@@ -39,7 +39,7 @@ def size_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """The whole answer.
+    """Return the whole answer.
 
     Args:
         size: What was found.

@@ -20,13 +20,13 @@ _HEADERS = ("way", "cards", "GiB each", "memory by", "step ms", "formula")
 def sharding_text(
     found: Sequence[Sharding], names: Mapping[str, str], *, width: int = WIDTH, colour: bool = False
 ) -> str:
-    """A sentence for each card, and the ways of the first."""
+    """Return a sentence for each card, and the ways of the first."""
     blocks = [_one(each, names[each.gpu], width, colour) for each in found[:MOST_TABLES]]
     return "\n\n".join(blocks)
 
 
 def sentence(one: Sharding, name: str) -> str:
-    """What the fewest cards are, or that none of one machine do."""
+    """Return what the fewest cards are, or that none of one machine do."""
     batch, card = f"batch {one.batch_size:,}", brief(name)
     if not one.plans:
         smaller = "a smaller batch, " if one.batch_size > 1 else ""

@@ -32,7 +32,7 @@ _NEEDS = ("GPU", "step", "needs/s", "9 in 10", "CPUs", "9 in 10", "fed here")
 def data_bench_text(
     told: FeedTold, *, written: str = "", width: int = WIDTH, colour: bool = False
 ) -> str:
-    """The whole answer.
+    """Return the whole answer.
 
     Args:
         told: What was measured.

@@ -26,7 +26,7 @@ class ConvertEvent:
 
 
 def read_event(line: str) -> ConvertEvent | None:
-    """The event in a line of progress; None where the line is the name of a stage."""
+    """Return the event in a line of progress; None where the line is the name of a stage."""
     if not line.startswith("{"):
         return None
     try:
@@ -43,12 +43,12 @@ def read_event(line: str) -> ConvertEvent | None:
 
 
 def place_words(event: ConvertEvent) -> str:
-    """``shard 3 of 16``."""
+    """Write ``shard 3 of 16``."""
     return f"shard {event.shard} of {event.of_shards}"
 
 
 def pace_words(event: ConvertEvent, past_s: float) -> str:
-    """``1,200 of 50,000  84.0 MiB/s  ETA 2.1 min``; no pace where too little time is past.
+    """Write ``1,200 of 50,000  84.0 MiB/s  ETA 2.1 min``; no pace where too little time is past.
 
     Args:
         event: How much is written.

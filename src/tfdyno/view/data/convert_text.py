@@ -33,7 +33,7 @@ class ConvertTold:
     kept_shards: int
     """Finished before this command."""
     seconds_s: float
-    """Of writing; 0: all was there."""
+    """The time of writing; 0: all was there."""
     speed: ReadSpeed | None
     not_measured: str
     """Why there is no ``speed``."""
@@ -41,7 +41,7 @@ class ConvertTold:
 
 
 def convert_document(told: ConvertTold) -> dict[str, Any]:
-    """``{"output", "records", "shards", "kept_shards", "skipped", "speed": {…} | null, …}``."""
+    """Write ``{"output", "records", "shards", "kept_shards", "skipped", "speed", …}``."""
     dataset = told.dataset
     return {
         "output": told.folder,
@@ -79,7 +79,7 @@ def _speed_document(speed: ReadSpeed) -> dict[str, Any]:
 
 
 def convert_text(told: ConvertTold, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The whole answer.
+    """Return the whole answer.
 
     Args:
         told: What came out.
@@ -97,7 +97,7 @@ def convert_text(told: ConvertTold, *, width: int = WIDTH, colour: bool = False)
 
 
 def verify_text(folder: str, found: Verified, *, width: int = WIDTH, colour: bool = False) -> str:
-    """What came out of reading a data set again."""
+    """Return what came out of reading a data set again."""
     whole = plural(found.shards, "shard")
     told = f"{folder}: {whole}, {plural(found.records, 'record')}, {format_bytes(found.size_bytes)}"
     if found.damaged:
@@ -209,7 +209,7 @@ def _verdict(found: Comparison) -> str:
 
 
 def _rate(per_s: Sequence[float], unit: str) -> str:
-    """The mean whose ratio is the one that is told."""
+    """Return the mean whose ratio is the one that is told."""
     return f"{significant(geometric_mean(per_s))} {unit}/s"
 
 

@@ -65,7 +65,7 @@ def edge_page(report: EdgeReport, *, date: str, version: str) -> str:
 
 
 def headline(verdicts: Sequence[EdgeVerdict]) -> str:
-    """On how many devices it fits, by name where they are few."""
+    """Say on how many devices it fits, by name where they are few."""
     fits = [one.device for one in verdicts if one.fits]
     lost = [one.device for one in verdicts if not one.fits]
     if not fits:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def edge_text(report: EdgeReport, *, width: int, colour: bool) -> str:
-    """What the model needs, how fast it is here, and each device with its obstacles."""
+    """Return what the model needs, how fast it is here, and each device with its obstacles."""
     parts = [
         *_need(report, width, colour),
         "",
@@ -40,7 +40,7 @@ def edge_text(report: EdgeReport, *, width: int, colour: bool) -> str:
 
 
 def devices_text(devices: Sequence[EdgeDevice]) -> str:
-    """The catalogue, one line each."""
+    """Return the catalogue, one line each."""
     name = max(len(device.slug) for device in devices)
     return "\n".join(
         f"{device.slug:{name}}  {device.kind:15}  {format_bytes(device.memory_bytes):>8} free  "
@@ -103,7 +103,7 @@ def _table(verdicts: Sequence[EdgeVerdict], colour: bool) -> list[str]:
 
 
 def _reasons(verdicts: Sequence[EdgeVerdict], width: int) -> list[str]:
-    """Of those that do not fit, why; of a single device, all that is known."""
+    """Say why some do not fit; of a single device, all that is known."""
     alone = len(verdicts) == 1
     lines: list[str] = []
     for one in verdicts:

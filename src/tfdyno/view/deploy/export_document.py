@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def export_document(found: ExportResult) -> dict[str, Any]:
-    """The documented keys; ``formats`` has one entry for each format, in the order asked for."""
+    """Write the documented keys; ``formats`` has an entry per format, in the order asked for."""
     return {
         "passed": found.passed,
         "source": to_builtins(found.source),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def export_text(found: ExportResult, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The whole answer.
+    """Return the whole answer.
 
     Args:
         found: What was exported.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def measured_figure(report: EdgeReport) -> Figure | None:
-    """Median call by threads with its 96 % interval; None where nothing was measured."""
+    """Return median call by threads with its 96 % interval; None where nothing was measured."""
     if not report.timings:
         return None
     longest_s = max(max(one.median_s, one.interval_s[1]) for one in report.timings)
@@ -38,7 +38,7 @@ def measured_figure(report: EdgeReport) -> Figure | None:
 
 
 def table_of(report: EdgeReport) -> Table:
-    """All that was measured."""
+    """Return all that was measured."""
     rows = tuple(
         (threads_words(one), seconds(one.median_s),
          f"{seconds(one.interval_s[0])} to {seconds(one.interval_s[1])}",

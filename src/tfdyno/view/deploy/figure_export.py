@@ -22,7 +22,7 @@ _MS = 1e3
 
 
 def trade_off_figure(found: ExportResult) -> Figure | None:
-    """One point for each format that was timed and whose difference is a number; None: none."""
+    """Draw a point per format that was timed and whose difference is a number; None: none."""
     timed = [
         one
         for one in found.artefacts
@@ -47,7 +47,7 @@ def trade_off_figure(found: ExportResult) -> Figure | None:
 
 
 def table_of(found: ExportResult) -> Table:
-    """All numbers of all formats."""
+    """Return all numbers of all formats."""
     rows = [cells(one) for one in found.artefacts]
     used = used_columns(rows)
     return Table(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def version_document(version: ModelVersion, faults: Sequence[str] = ()) -> dict[str, Any]:
-    """A version with its lineage and files."""
+    """Return a version with its lineage and files."""
     artefact = version.artefact
     return {
         **_brief(version),
@@ -26,7 +26,7 @@ def version_document(version: ModelVersion, faults: Sequence[str] = ()) -> dict[
 
 
 def list_document(folder: str, versions: Sequence[ModelVersion], disk_bytes: int) -> dict[str, Any]:
-    """All models with their versions, the oldest first."""
+    """Return all models with their versions, the oldest first."""
     names = dict.fromkeys(one.name for one in versions)
     return {
         "store": folder,
@@ -45,12 +45,12 @@ def list_document(folder: str, versions: Sequence[ModelVersion], disk_bytes: int
 
 
 def history_document(history: Sequence[Promotion]) -> list[dict[str, Any]]:
-    """Promotions and roll-backs, the oldest first."""
+    """Return promotions and roll-backs, the oldest first."""
     return [to_builtins(one) for one in history]
 
 
 def collected_document(found: Collected, *, removed: bool) -> dict[str, Any]:
-    """What a removal takes away."""
+    """Return what a removal takes away."""
     return {
         "removed": removed,
         "versions": [_brief(one) for one in found.versions],

@@ -22,7 +22,7 @@ _METRIC_DATA = {
     "training": "training data, last epoch",
     "given": "as given",
 }
-"""By origin: what a metric was counted on."""
+"""What a metric was counted on, by origin."""
 _SHA = 12
 """Characters of a digest that are shown."""
 
@@ -35,7 +35,7 @@ def models_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """A line per version, the newest of each model first."""
+    """Return a line per version, the newest of each model first."""
     if not versions:
         return f"{folder} holds no models; tfdyno models add PATH keeps one."
     newest = sorted(versions, key=lambda one: (one.name, -one.version))
@@ -77,7 +77,7 @@ def version_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """One version: its files, where it came from, and when it was in use."""
+    """Return one version: its files, where it came from, and when it was in use."""
     artefact = version.artefact
     mark = f" ({paint('production', 'green', colour=colour)})" if version.promoted else ""
     head = f"{paint(version.id, 'bold', colour=colour)}{mark}"
@@ -95,7 +95,7 @@ def version_text(
 
 
 def collected_text(found: Collected, *, removed: bool, width: int = WIDTH) -> str:
-    """What goes, or went, and how many bytes that gives back."""
+    """Return what goes, or went, and how many bytes that gives back."""
     if not found.versions and not found.freed_bytes:
         return "There is nothing to remove."
     verb = "Removed" if removed else "Would remove"
@@ -110,7 +110,7 @@ def collected_text(found: Collected, *, removed: bool, width: int = WIDTH) -> st
 
 
 def metrics_words(metrics: Mapping[str, float], *, most: int = 0) -> str:
-    """``accuracy 0.914, loss 0.31``; those of the validation first where only some are shown."""
+    """Write ``accuracy 0.914, loss 0.31``; the validation's first where only some are shown."""
     names = sorted(metrics, key=lambda name: (not name.startswith("val_"), "loss" in name))
     shown = names[:most] if most else names
     more = ", …" if len(shown) < len(names) else ""
@@ -118,7 +118,7 @@ def metrics_words(metrics: Mapping[str, float], *, most: int = 0) -> str:
 
 
 def metrics_by_data(lineage: Lineage) -> str:
-    """All metrics, with the data that each is of where that is known."""
+    """Return all metrics, with the data that each is of where that is known."""
     groups: dict[str, dict[str, float]] = {}
     for name, value in lineage.metrics.items():
         groups.setdefault(_metric_data(name, lineage), {})[name] = value
@@ -151,7 +151,7 @@ def _lineage_pairs(lineage: Lineage) -> list[tuple[str, str]]:
 
 
 def _run_words(lineage: Lineage) -> str:
-    """The run, and whether it is known to be the model's."""
+    """Return the run, and whether it is known to be the model's."""
     if not lineage.run:
         return ""
     doubt = "" if lineage.run_verified else ", not verified that the model is of it"
@@ -179,7 +179,7 @@ def _environment_words(environment: Mapping[str, Any]) -> str:
 
 
 def _verified_words(verification: Mapping[str, Any]) -> str:
-    """What the export's comparison with the model found, in few words."""
+    """Return what the export's comparison with the model found, in few words."""
     if not verification:
         return ""
     found = verification.get("verification") or {}

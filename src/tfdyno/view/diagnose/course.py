@@ -25,11 +25,11 @@ _PARTS = (
 KINDS = (*(words for _, words in _PARTS), "start of an epoch", "nothing that was timed")
 """What a stall may be, in the order of a key."""
 _LEAST_SHARE = 0.15
-"""Of a stall: a smaller part is not named."""
+"""The share of a stall below which a part is not named."""
 
 
 def sparkline(values: Sequence[float], columns: int) -> str:
-    """One mark for each stretch of values, as high as its greatest; the axis begins at 0."""
+    """Return one mark for each stretch of values, as high as its greatest; the axis begins at 0."""
     if not values or columns < 1:
         return ""
     count = min(columns, len(values))
@@ -40,12 +40,12 @@ def sparkline(values: Sequence[float], columns: int) -> str:
 
 
 def ends(timeline: TimelineFacts) -> list[int]:
-    """Steps that are done at the end of each value."""
+    """Return steps that are done at the end of each value."""
     return list(accumulate(timeline.steps_each or [1] * len(timeline.whole_s)))
 
 
 def highs(timeline: TimelineFacts) -> list[float]:
-    """The value of each place, or the longest stall in it where that is more."""
+    """Return the value of each place, or the longest stall in it where that is more."""
     found, last = list(timeline.whole_s), ends(timeline)
     for one in timeline.stalls:
         place = min(bisect_left(last, one.step), len(found) - 1)
@@ -54,12 +54,12 @@ def highs(timeline: TimelineFacts) -> list[float]:
 
 
 def step_count(timeline: TimelineFacts) -> int:
-    """Steps of the whole course."""
+    """Return steps of the whole course."""
     return sum(timeline.steps_each) or len(timeline.whole_s)
 
 
 def range_words(timeline: TimelineFacts) -> str:
-    """``60 steps of 411 ms to 1.2 s``, those told by themselves included."""
+    """Write ``60 steps of 411 ms to 1.2 s``, those told by themselves included."""
     lows = min(timeline.whole_s)
     high = max([*timeline.whole_s, *(one.whole_s for one in timeline.stalls)])
     words = [seconds_words(lows), seconds_words(high)]
@@ -69,7 +69,7 @@ def range_words(timeline: TimelineFacts) -> str:
 
 
 def stall_kind(one: StallFacts) -> str:
-    """What took most of it; one of ``KINDS``."""
+    """Return what took most of it; one of ``KINDS``."""
     seconds_s, kind = max((getattr(one, name), words) for name, words in _PARTS)
     if seconds_s >= _LEAST_SHARE * one.whole_s:
         return kind
@@ -77,7 +77,7 @@ def stall_kind(one: StallFacts) -> str:
 
 
 def stall_words(one: StallFacts) -> str:
-    """``step 31 took 1.2 s: validation 1.1 s``."""
+    """Write ``step 31 took 1.2 s: validation 1.1 s``."""
     parts = sorted(((getattr(one, name), words) for name, words in _PARTS), reverse=True)
     named = [f"{words} {seconds_words(seconds_s)}" for seconds_s, words in parts
              if seconds_s >= _LEAST_SHARE * one.whole_s]  # fmt: skip
@@ -90,20 +90,20 @@ def stall_words(one: StallFacts) -> str:
 
 
 def longest_stalls(timeline: TimelineFacts, most: int = MOST_STALLS) -> list[StallFacts]:
-    """The longest ones, the longest first."""
+    """Return the longest ones, the longest first."""
     return sorted(timeline.stalls, key=lambda one: -one.whole_s)[:most]
 
 
 def told_stages(stages: Sequence[StageSpeed]) -> list[StageSpeed]:
-    """Stages that take long enough to be told, in their order."""
+    """Return stages that take long enough to be told, in their order."""
     return [one for one in stages if one.samples_per_s > 0]
 
 
 def rate_words(samples_per_s: float) -> str:
-    """``1,070 samples/s``."""
+    """Write ``1,070 samples/s``."""
     return f"{significant(samples_per_s)} samples/s"
 
 
 def bytes_rate_words(bytes_per_s: float) -> str:
-    """``12.3 MB/s``; empty where the size is not known."""
+    """Write ``12.3 MB/s``; empty where the size is not known."""
     return f"{significant(bytes_per_s / 1e6)} MB/s" if bytes_per_s > 0 else ""

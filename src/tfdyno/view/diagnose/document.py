@@ -23,9 +23,9 @@ class DiagnoseTold:
     proven: ProvenDiagnosis
     facts: StepFacts
     reference: str
-    """Of the workload, as typed."""
+    """The workload, as typed."""
     base: Recipe
-    """Without the fixes."""
+    """The diagnosis without the fixes."""
     environment: Environment | None = None
     tried: bool = False
     """Whether fixes were asked to be proven."""
@@ -36,14 +36,14 @@ class DiagnoseTold:
     written: tuple[str, ...] = ()
     """Files."""
     growth: tuple[MemoryOutlook, ...] = ()
-    """Of memory, where it alone was asked for."""
+    """The growth of memory, where it alone was asked for."""
     made_on: str = ""
     """ISO date; empty: not told."""
     look: str = ""
     """What is typed to look at the steps themselves, where a record was all there was."""
 
     def proof_of(self, one: Bottleneck) -> FixProof | None:
-        """What came out of its fix; None: it was not tried."""
+        """Return what came out of its fix; None: it was not tried."""
         return next((proof for proof in self.proven.proofs if proof.cause == one.cause), None)
 
     @property
@@ -70,13 +70,13 @@ class DiagnoseTold:
 
 
 def told_of(diagnosis: StepDiagnosis, facts: StepFacts, reference: str) -> DiagnoseTold:
-    """Of what cannot be run again: a profile, or a record."""
+    """Say of what cannot be run again: a profile, or a record."""
     proven = ProvenDiagnosis(diagnosis=diagnosis, recipe=Recipe())
     return DiagnoseTold(proven=proven, facts=facts, reference=reference, base=Recipe())
 
 
 def diagnose_document(told: DiagnoseTold) -> dict[str, Any]:
-    """``{"primary": {"class", "cause", …}, "findings": […], "split_s": {…}, …}``.
+    """Write ``{"primary": {"class", "cause", …}, "findings": […], "split_s": {…}, …}``.
 
     ``evidence`` and ``fix`` are sentences and commands as a person reads them; ``steps`` has the
     sentence and the command of each step apart. Numbers that are not finite become null when it
@@ -115,7 +115,7 @@ def diagnose_document(told: DiagnoseTold) -> dict[str, Any]:
 
 
 def _after(after: StepDiagnosis | None) -> dict[str, Any] | None:
-    """Where the time goes with all that was kept; None: nothing was, or nobody looked again."""
+    """Say where the time goes with all that was kept; None: nothing was, or nobody looked again."""
     if after is None:
         return None
     names = ("split_s", "compute_s", "step_s", "held_s", "batch_s")

@@ -75,7 +75,7 @@ class _Frame:
 
 
 def course_figure(timeline: TimelineFacts | None, one: StepDiagnosis) -> Figure | None:
-    """All steps that were looked at; None where fewer than two are known."""
+    """Return all steps that were looked at; None where fewer than two are known."""
     if timeline is None or len(timeline.whole_s) < 2 or min(timeline.whole_s) <= 0:
         return None
     kinds = {stall_kind(each) for each in timeline.stalls}
@@ -154,7 +154,7 @@ def _stalls(timeline: TimelineFacts, frame: _Frame) -> list[Spec]:
 
 
 def _labels(timeline: TimelineFacts, frame: _Frame) -> list[Spec]:
-    """What the longest took, above their marks, where no other label stands."""
+    """Return what the longest took, above their marks, where no other label stands."""
     taken: list[tuple[float, float, float]] = []
     places = []
     for each in longest_stalls(timeline, _MOST_LABELS[frame.total_px]):

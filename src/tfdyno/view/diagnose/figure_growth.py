@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ROOM = 1.15
 """Height of the axis over that of what is drawn."""
 _LEAST_BYTES = 4096.0
-"""On the axis: what moves by less is drawn flat."""
+"""The least bytes on the axis: what moves by less is drawn flat."""
 _BEYOND, _MOST_BEYOND = 1.3, 3.0
 """How far an outlook is drawn, in steps until it is full by the best estimate: past it, and to the
 latest there may be, but not so far that nothing can be seen of the first."""
@@ -61,7 +61,7 @@ class _Plot:
         return line([self.at(*one) for one in points], color=paint(colour), **style)
 
     def wedge(self, low: Points, high: Points) -> Spec:
-        """What lies between two lines over the same steps."""
+        """Return what lies between two lines over the same steps."""
         places = [(self.at(*one), self.at(*two)) for one, two in zip(low, high, strict=True)]
         rows = [{"x": x, "y": above, "b": below} for (x, below), (_, above) in places]
         style = {"type": "area", "color": paint("muted"), "opacity": 0.25}
@@ -92,7 +92,7 @@ class _Plot:
 
 
 def moved_figure(one: MemoryCourse, whose: str) -> Figure | None:
-    """What was in use after each step, and its slope; None where fewer than two steps are known.
+    """Draw what was in use after each step, and its slope; None: fewer than two steps are known.
 
     Args:
         one: As it was seen.
@@ -157,7 +157,7 @@ def _moved_spec(one: MemoryCourse, least: int, total_px: int) -> Spec:
 
 
 def outlook_figure(one: MemoryOutlook, whose: str) -> Figure | None:
-    """From what is in use at the end of the look to where all is; None where that is not known.
+    """Draw from what is in use at the look's end to where all is; None where that is not known.
 
     Args:
         one: How it moves.

@@ -32,7 +32,7 @@ _MEASURED = ("measured as a whole", "c5")
 
 
 def split_figure(told: DiagnoseTold) -> Figure:
-    """The step before, and with what was kept where a fix was."""
+    """Return the step before, and with what was kept where a fix was."""
     before, after = told.proven.diagnosis, told.proven.after
     measured_s = 0.0 if after else kept_step_s(told)
     factor_s, unit = step_unit(before.step_s)
@@ -61,7 +61,7 @@ def split_figure(told: DiagnoseTold) -> Figure:
 
 
 def kept_step_s(told: DiagnoseTold) -> float:
-    """The median step of the last change that was kept, as its proof has it; 0.0: none was."""
+    """Return the median step of the last change kept, as its proof has it; 0.0: none was."""
     return next((one.after_s for one in reversed(told.proven.proofs) if one.kept), 0.0)
 
 
@@ -108,7 +108,7 @@ def _table(shown: Sequence[StepDiagnosis], measured_s: float) -> Table:
 
 
 def compute_figure(one: StepDiagnosis) -> Figure | None:
-    """Computing by class of operation; None where no profile was made."""
+    """Draw computing by class of operation; None where no profile was made."""
     known = {name: seconds_s for name, seconds_s in one.compute_s.items() if seconds_s > 0}
     if not known:
         return None

@@ -19,7 +19,7 @@ _MOST_TITLE = 36
 
 
 def stages_figure(one: StepDiagnosis, samples: int) -> Figure | None:
-    """Seconds of a batch by stage, in the order of the pipeline; None where they are not known.
+    """Draw seconds of a batch by stage, in the pipeline's order; None where they are not known.
 
     Args:
         one: With the pipeline and the step by themselves.

@@ -43,7 +43,7 @@ _KEEPS_UP_RATIO = 0.9
 
 
 def answer(told: DiagnoseTold) -> str:
-    """What stands under the headline: the split in a sentence, and what a change brings."""
+    """Return what stands under the headline: the split in a sentence, and what a change brings."""
     diagnosis = told.proven.diagnosis
     parts = sorted(diagnosis.split_s.items(), key=lambda item: -item[1])
     shares = [f"{percent(s / diagnosis.step_s)} {PART_WORDS[name]}" for name, s in parts
@@ -61,7 +61,7 @@ def _lower(text: str) -> str:
 
 
 def box(told: DiagnoseTold) -> list[tuple[str, str, str]]:
-    """The numbers of the answer: name, number, and what stands small below it."""
+    """Return the numbers of the answer: name, number, and what stands small below it."""
     diagnosis, primary = told.proven.diagnosis, told.proven.diagnosis.primary
     half = middle_half(told.facts.step_s)
     spread = f"half of them {seconds_words(half[0])} to {seconds_words(half[1])}" if half else ""
@@ -88,7 +88,7 @@ def box(told: DiagnoseTold) -> list[tuple[str, str, str]]:
 
 
 def step(told: DiagnoseTold) -> Finding:
-    """The largest part of a step that is not computing, and what became of it."""
+    """Return the largest part of a step that is not computing, and what became of it."""
     before, after = told.proven.diagnosis, told.proven.after
     beside = {name: s for name, s in before.split_s.items() if name != "compute" and s > 0}
     computed = before.split_s.get("compute", 0.0) / before.step_s
@@ -111,7 +111,7 @@ def step(told: DiagnoseTold) -> Finding:
 
 
 def computing(one: StepDiagnosis) -> Finding:
-    """Which class of operation leads."""
+    """Return which class of operation leads."""
     total_s = sum(one.compute_s.values())
     name, seconds_s = max(one.compute_s.items(), key=lambda item: item[1])
     share = percent(seconds_s / total_s)
@@ -125,7 +125,7 @@ def computing(one: StepDiagnosis) -> Finding:
 
 
 def course(timeline: TimelineFacts) -> Finding:
-    """Whether single steps stand out, and what was in the longest."""
+    """Return whether single steps stand out, and what was in the longest."""
     usual = seconds_words(median(timeline.whole_s))
     count = plural(step_count(timeline), "step")
     kinds = list(dict.fromkeys(stall_kind(one) for one in
@@ -145,7 +145,7 @@ def course(timeline: TimelineFacts) -> Finding:
 
 
 def stages(one: StepDiagnosis, samples: int) -> Finding:
-    """Which stage is slowest, and whether the pipeline keeps up with the step."""
+    """Return which stage is slowest, and whether the pipeline keeps up with the step."""
     slowest = max(told_stages(one.stages), key=lambda each: each.batch_s)
     share = percent(slowest.batch_s / one.batch_s)
     gives = rate_words(samples / one.batch_s)
@@ -168,7 +168,7 @@ def stages(one: StepDiagnosis, samples: int) -> Finding:
 
 
 def findings(told: DiagnoseTold) -> Finding:
-    """How many changes there are, and how many are proven."""
+    """Return how many changes there are, and how many are proven."""
     found = [one for one in told.proven.diagnosis.findings if one.asks_for_change]
     kept = [proof for proof in told.proven.proofs if proof.kept]
     if told.proven.diagnosis.primary.bottleneck_class == "unknown":
@@ -200,7 +200,7 @@ def _counted(tried: int, kept: int) -> str:
 
 
 def row(one: Bottleneck, told: DiagnoseTold) -> dict[str, str]:
-    """One line of the table of findings."""
+    """Return one line of the table of findings."""
     proof = told.proof_of(one)
     expected = one.expected_gain
     if proof and proof.ratio:
@@ -223,7 +223,7 @@ def row(one: Bottleneck, told: DiagnoseTold) -> dict[str, str]:
 
 
 def measured(told: DiagnoseTold) -> list[tuple[str, str]]:
-    """How each number came about: what was looked at, for how long, and what was not."""
+    """Return how each number came about: what was looked at, for how long, and what was not."""
     facts, diagnosis, proofs = told.facts, told.proven.diagnosis, told.proven.proofs
     whose = {
         "run": "of the script's own fit, after warm-up, with its data and callbacks",

@@ -49,7 +49,7 @@ def growth_page(told: DiagnoseTold) -> str:
 
 
 def answer(told: DiagnoseTold) -> str:
-    """What stands under the headline: what grows and when it is full, or that nothing does."""
+    """Say, under the headline, what grows and when it is full, or that nothing does."""
     if not told.growth:
         return "Too few steps were seen to tell how memory moves."
     said = [_growing_sentence(one) for one in told.growth if one.grows]
@@ -62,7 +62,7 @@ def answer(told: DiagnoseTold) -> str:
 
 
 def box(told: DiagnoseTold) -> list[tuple[str, str, str]]:
-    """The numbers of the memory that is full first: name, number, and what stands small below."""
+    """Write the fullest memory's numbers first: name, number, and what stands small below."""
     steps = ("Steps", f"{told.facts.steps_seen:,}", "that were looked at")
     if not told.growth:
         return [steps]
@@ -85,7 +85,7 @@ def box(told: DiagnoseTold) -> list[tuple[str, str, str]]:
 
 
 def measured(told: DiagnoseTold) -> list[tuple[str, str]]:
-    """How each number came about."""
+    """Return how each number came about."""
     rows = diagnose_findings.measured(told)
     slope = (
         "of the steady half of the steps: the median between stretches of them; the interval holds "
@@ -106,7 +106,7 @@ def _most(one: MemoryOutlook) -> str:
 
 
 def _urgency(one: MemoryOutlook) -> tuple[bool, float]:
-    """What grows first, and of that what is full first."""
+    """Return what grows first, and of that what is full first."""
     return not one.grows, one.full_in_s.best if one.full_in_s else math.inf
 
 
@@ -148,7 +148,7 @@ def _finding(one: MemoryOutlook) -> Finding:
 
 
 def _course(one: MemoryOutlook, told: DiagnoseTold) -> MemoryCourse | None:
-    """The closest account of the same memory."""
+    """Return the closest account of the same memory."""
     found = [each for each in told.facts.memory if each.where == one.where]
     return min(found, key=lambda each: each.counted_by != "allocator", default=None)
 

@@ -33,7 +33,7 @@ _NO_ACCOUNT = {
 
 
 def growth_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The whole answer.
+    """Return the whole answer.
 
     Args:
         told: What came out, with its ``growth``.
@@ -60,19 +60,19 @@ def growth_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = False)
 
 
 def no_account_words(told: DiagnoseTold) -> str:
-    """Why no device is told; empty where one is."""
+    """Return why no device is told; empty where one is."""
     if not told.growth or any(one.where != "host" for one in told.growth):
         return ""
     return _NO_ACCOUNT[told.facts.device]
 
 
 def leak_document(told: DiagnoseTold) -> dict[str, Any]:
-    """That of any diagnosis, with ``growth``."""
+    """Write any diagnosis' document, with ``growth``."""
     return {**diagnose_document(told), "growth": growth_document(told)}
 
 
 def growth_document(told: DiagnoseTold) -> dict[str, Any]:
-    """``{"grows", "step_s", "host": {…}, "devices": {"GPU:0": {…}}}``; bytes, steps and seconds."""
+    """Write ``{"grows", "step_s", "host": {…}, "devices": {"GPU:0": {…}}}``; bytes, steps, s."""
     rows = {one.where: to_builtins(one) for one in told.growth}
     return {
         "grows": any(one.grows for one in told.growth) or _fits_grow(told),
@@ -88,7 +88,7 @@ def _fits_grow(told: DiagnoseTold) -> bool:
 
 
 def growth_words(one: MemoryOutlook) -> str:
-    """``grows by 1.1 MiB a step (1 MiB to 1.2 MiB), seen in 180 steps, by …; 2 GiB in use``."""
+    """Write ``grows by 1.1 MiB a step (1 MiB to 1.2 MiB), seen in 180 steps, by …; 2 GiB``."""
     rate = one.bytes_per_step
     seen = f"seen in {plural(one.steps, 'step')}, {_ACCOUNTS[one.counted_by]}"
     used = f"; {format_bytes(one.used_bytes)} in use" if one.used_bytes else ""
@@ -100,7 +100,7 @@ def growth_words(one: MemoryOutlook) -> str:
 
 
 def fits_words(told: DiagnoseTold) -> str:
-    """``grows by 8.6 MiB from fit to fit (8.5 MiB to 8.7 MiB), seen in 9 fits, by …``."""
+    """Write ``grows by 8.6 MiB from fit to fit (8.5 MiB to 8.7 MiB), seen in 9 fits, by …``."""
     fits = told.facts.fits
     if fits is None or not fits.is_told:
         return ""
@@ -114,7 +114,7 @@ def fits_words(told: DiagnoseTold) -> str:
 
 
 def full_words(one: MemoryOutlook) -> str:
-    """``in about 3 h at this rate (2.8 h to 3.3 h; 9,200 steps), on the 15 GiB that are free``."""
+    """Write ``in about 3 h at this rate (2.8 h to 3.3 h; 9,200 steps), on the 15 GiB free``."""
     if one.full_in_s is None or one.full_in_steps is None:
         return "when it is full cannot be said: what is free is not known" if one.grows else ""
     hours = one.full_in_s.times(1 / HOUR_S)
@@ -126,13 +126,13 @@ def full_words(one: MemoryOutlook) -> str:
 
 
 def hours_words(hours: Interval) -> str:
-    """A wide range, each bound in its own unit; one time where both read the same."""
+    """Return a wide range, each bound in its own unit; one time where both read the same."""
     low, high = short_hours(hours.low), short_hours(hours.high)
     return low if low == high else f"{low} to {high}"
 
 
 def end_words(one: MemoryOutlook) -> str:
-    """``the 300 steps of this training take 3 GiB (2 GiB to 4 GiB)``, and if it is too much."""
+    """Write ``the 300 steps of this training take 3 GiB (2 GiB to 4 GiB)``, or if too much."""
     if one.until_end_bytes is None:
         return ""
     bounds = bytes_range(one.bytes_per_step.times(one.training_steps))
@@ -143,6 +143,6 @@ def end_words(one: MemoryOutlook) -> str:
 
 
 def bytes_range(bounds: Interval) -> str:
-    """``1.12 MiB to 1.14 MiB``; one amount where they read the same."""
+    """Write ``1.12 MiB to 1.14 MiB``; one amount where they read the same."""
     low, high = format_bytes(bounds.low), format_bytes(bounds.high)
     return low if low == high else f"{low} to {high}"

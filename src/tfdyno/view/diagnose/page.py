@@ -46,7 +46,7 @@ def diagnose_page(told: DiagnoseTold) -> str:
 
 
 def page_of(told: DiagnoseTold, own: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    """What the page of every diagnosis has, filled.
+    """Return what the page of every diagnosis has, filled.
 
     Args:
         told: What came out.
@@ -79,7 +79,7 @@ def page_of(told: DiagnoseTold, own: Mapping[str, Any], document: Mapping[str, A
 
 
 def told_finding(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:
-    """One finding with what came out of its fix."""
+    """Return one finding with what came out of its fix."""
     proof = told.proof_of(one)
     return {
         "cause": one.cause,
@@ -92,7 +92,7 @@ def told_finding(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:
 
 
 def _sections(told: DiagnoseTold) -> tuple[Section, ...]:
-    """Those that have something to show."""
+    """Return those that have something to show."""
     diagnosis, timeline, found = told.proven.diagnosis, told.facts.timeline, list[Section]()
     if drawing := compute_figure(diagnosis):
         panel = Panel(topic="Computing", finding=diagnose_findings.computing(diagnosis),
@@ -113,7 +113,7 @@ def _sections(told: DiagnoseTold) -> tuple[Section, ...]:
 def _tables(
     told: DiagnoseTold,
 ) -> tuple[tuple[str, str, str, tuple[Pair, ...], tuple[str, ...]], ...]:
-    """Id, name, heading, rows and sides of each."""
+    """Return id, name, heading, rows and sides of each."""
     found: list[tuple[str, str, str, tuple[Pair, ...], tuple[str, ...]]] = []
     changes = diff(told.base, told.proven.recipe)
     if changes:

@@ -41,7 +41,7 @@ _STYLES = {"error": "red", "warning": "yellow", "note": "green"}
 
 
 def diagnose_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The whole answer.
+    """Return the whole answer.
 
     Args:
         told: What came out.
@@ -72,7 +72,7 @@ class Layout:
         self.told, self.width, self.colour = told, width, colour
 
     def headline(self, primary: Bottleneck) -> str:
-        """The answer, and below what was looked at."""
+        """Return the answer, and below what was looked at."""
         answer = wrapped(primary.summary, width=self.width)
         lines = [paint(line, "bold", colour=self.colour) for line in answer.split("\n")]
         title = self.told.proven.diagnosis.title
@@ -80,7 +80,7 @@ class Layout:
         return "\n".join([*lines, wrapped(about, width=self.width)])
 
     def split(self) -> str:
-        """One bar for each part of a step, then the step as a whole."""
+        """Return one bar for each part of a step, then the step as a whole."""
         diagnosis = self.told.proven.diagnosis
         step = step_line(diagnosis.step_s, self.told.facts, self.told.samples_per_s)
         lines = [*self.bars(diagnosis, 1.0), self.block("step", step)]
@@ -92,7 +92,7 @@ class Layout:
         return "\n".join(filter(None, lines))
 
     def bars(self, diagnosis: StepDiagnosis, ratio: float) -> list[str]:
-        """A bar for each part; a whole step takes ``ratio`` of the room for bars."""
+        """Return a bar for each part; a whole step takes ``ratio`` of the room for bars."""
         before = self.told.proven.diagnosis
         named = [name for one in (before, diagnosis) for name, _ in shares(one.split_s)]
         names = max([COLUMN - 2, *(len(name) + 1 for name in named)])
@@ -103,7 +103,7 @@ class Layout:
         ]
 
     def course(self) -> str:
-        """A mark for each stretch of steps, and the longest of them."""
+        """Return a mark for each stretch of steps, and the longest of them."""
         timeline = self.told.facts.timeline
         if timeline is None or not timeline.whole_s:
             return ""
@@ -113,7 +113,7 @@ class Layout:
         return "\n".join(lines)
 
     def stages(self) -> str:
-        """What each stage of the pipeline takes of a batch, and what the step takes by itself."""
+        """Write what each stage of the pipeline takes of a batch, and the step by itself."""
         diagnosis, samples = self.told.proven.diagnosis, self.told.samples_of_step
         longest = sorted(told_stages(diagnosis.stages), key=lambda one: -one.batch_s)[:MOST_STAGES]
         told = [(one.title, one.batch_s, one.place) for one in diagnosis.stages if one in longest]
@@ -129,7 +129,7 @@ class Layout:
         return "\n".join(self.labelled("" if at else "stages", one) for at, one in enumerate(lines))
 
     def split_after(self) -> str:
-        """The step with all that was kept, its bars as long as they are beside those before."""
+        """Draw the step with all that was kept, on the scale of the one before."""
         before, after = self.told.proven.diagnosis, self.told.proven.after
         if after is None:
             return ""
@@ -139,7 +139,7 @@ class Layout:
         return "\n".join([head, *self.bars(after, ratio), self.block("now", after.primary.summary)])
 
     def finding(self, one: Bottleneck, *, first: bool) -> str:
-        """Cause with its proof, what to do, what that should gain and what it gained."""
+        """Write a cause with its proof, what to do, what that should gain and what it gained."""
         mark = paint(one.cause, _STYLES[one.severity], colour=self.colour)
         fits = COLUMN + len(one.cause) + 3 + len(one.place) <= self.width
         place = f"   {one.place}" if one.place and fits else ""
@@ -156,7 +156,7 @@ class Layout:
         return "\n".join(filter(None, lines))
 
     def gains(self, one: Bottleneck) -> list[str]:
-        """What it should gain, and what came out of trying."""
+        """Return what it should gain, and what came out of trying."""
         step_s = self.told.proven.diagnosis.step_s
         lines = []
         if one.expected_gain and one.asks_for_change:
@@ -168,7 +168,7 @@ class Layout:
         return lines
 
     def after(self) -> str:
-        """What to type to have it, and what may come next."""
+        """Return what to type to have it, and what may come next."""
         told = self.told
         lines = [self.block(label, "" if told.kept else f"{purpose}:", typed)
                  for label, purpose, typed in next_steps(told)]  # fmt: skip
@@ -179,16 +179,16 @@ class Layout:
         return "\n".join(filter(None, lines))
 
     def notes(self) -> str:
-        """What else is to be said."""
+        """Return what else is to be said."""
         notes = enumerate(self.told.notes)
         return "\n".join(self.block("" if at else "notes", note) for at, note in notes)
 
     def labelled(self, label: str, text: str) -> str:
-        """Text on the line of its label."""
+        """Write text on the line of its label."""
         return f"  {label:<{COLUMN - 2}}{text}"
 
     def block(self, label: str, text: str, typed: str = "", *, style: str = "") -> str:
-        """A label with filled text; a command stands on a line of its own and is never broken."""
+        """Write a label with filled text; a command stands on a line of its own, unbroken."""
         if not (text or typed):
             return ""
         head = self.labelled(label, "")

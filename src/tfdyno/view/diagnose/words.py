@@ -32,7 +32,7 @@ _LEAST_RATIO = 1e-5
 
 
 def shares(split_s: Mapping[str, float]) -> list[tuple[str, int]]:
-    """Parts in whole percent that add up to 100, the largest first; empty parts are left out.
+    """Round parts to whole percent that add up to 100, the largest first; empty ones are left out.
 
     The percents that rounding down leaves over go to the parts that lost most by it.
     """
@@ -49,17 +49,17 @@ def shares(split_s: Mapping[str, float]) -> list[tuple[str, int]]:
 
 
 def class_words(name: str) -> str:
-    """A class of operations as a person names it: ``matrix products``."""
+    """Return a class of operations as a person names it: ``matrix products``."""
     return _CLASSES.get(name, name.replace("_", " "))
 
 
 def bar(percent: int, columns: float) -> str:
-    """A bar of that share of the columns; what is there at all gets one."""
+    """Return a bar of that share of the columns; what is there at all gets one."""
     return BAR * max(1, round(percent * columns / 100))
 
 
 def step_line(step_s: float, facts: StepFacts, samples_per_s: float) -> str:
-    """``418 ms (half of them 411–426)   612 samples/s``; longer with its share of the epoch."""
+    """Write ``418 ms (half of them 411–426)   612 samples/s``; or with its share of the epoch."""
     half_s = middle_half(facts.step_s)
     best, bounds = step_words(step_s, half_s) if half_s else (seconds_words(step_s), "")
     spread = f" (half of them {bounds})" if "–" in bounds else ""
@@ -70,7 +70,7 @@ def step_line(step_s: float, facts: StepFacts, samples_per_s: float) -> str:
 
 
 def middle_half(times_s: Sequence[float]) -> tuple[float, float] | None:
-    """The quarter and three quarters of the times; None where there are too few."""
+    """Return the quarter and three quarters of the times; None where there are too few."""
     if len(times_s) < 4:
         return None
     ordered, last = sorted(times_s), len(times_s) - 1
@@ -78,7 +78,7 @@ def middle_half(times_s: Sequence[float]) -> tuple[float, float] | None:
 
 
 def run_words(facts: StepFacts) -> str:
-    """``batch 256, 60 steps, 2 replicas, on CPUs``: what was looked at."""
+    """Write ``batch 256, 60 steps, 2 replicas, on CPUs``: what was looked at."""
     cpus = round(facts.host.usable_cpus)  # 0: a profile does not tell
     on_cpu = f"on {plural(cpus, 'CPU')}" if cpus else "on a CPU"
     parts = [
@@ -94,13 +94,13 @@ def run_words(facts: StepFacts) -> str:
 
 
 def gain_words(gain: Gain) -> str:
-    """``2.3–2.6x``; one number where both bounds read the same."""
+    """Write ``2.3–2.6x``; one number where both bounds read the same."""
     low, high = (significant(value, 2) for value in (gain.low, gain.high))
     return f"{low}x" if low == high else f"{low}–{high}x"
 
 
 def expected_words(gain: Gain, step_s: float) -> str:
-    """The expected gain, and what the step would take then."""
+    """Return the expected gain, and what the step would take then."""
     fast_s, slow_s = step_s / gain.high, step_s / max(gain.low, 1e-9)
     best, bounds = step_words(step_s / gain.best, (fast_s, slow_s))
     unit = best.rpartition(" ")[2]
@@ -109,7 +109,7 @@ def expected_words(gain: Gain, step_s: float) -> str:
 
 
 def proof_words(proof: FixProof) -> tuple[str, str]:
-    """A label and what came out: ``proven`` with the gain, or ``tried`` with why it is not kept."""
+    """Write a label and what came out: ``proven`` with the gain, or ``tried`` with why it goes."""
     if proof.verdict in (None, "not_comparable"):
         return "tried", proof.reason
     sure = f"{proof.confidence_ratio:.0%}".replace("%", " %")
@@ -128,7 +128,7 @@ def proof_words(proof: FixProof) -> tuple[str, str]:
 
 
 def agreement_words(found: Agreement) -> str:
-    """What the losses say: ``same losses after 16 steps (0.02 % apart, 0.1 % allowed)``."""
+    """Return what the losses say: ``same losses after 16 steps (0.02 % apart, 0.1 % allowed)``."""
     allowed = f"{_percent(found.tolerance_ratio)} allowed: {found.why}"
     if found.unchanged_ratio is not None and math.isfinite(found.unchanged_ratio):
         own = _percent(found.unchanged_ratio)
@@ -141,7 +141,7 @@ def agreement_words(found: Agreement) -> str:
 
 
 def command(verb: str, reference: str, arguments: Sequence[str], kept: Mapping[str, object]) -> str:
-    """``tfdyno train train.py --set input.prefetch=-1``, ready to be typed.
+    """Write ``tfdyno train train.py --set input.prefetch=-1``, ready to be typed.
 
     Args:
         verb: ``train`` or ``diagnose``.
@@ -156,7 +156,7 @@ def command(verb: str, reference: str, arguments: Sequence[str], kept: Mapping[s
 
 
 def next_steps(told: DiagnoseTold) -> list[tuple[str, str, str]]:
-    """What may come next: a label, what it is for, and the command that does it."""
+    """Return what may come next: a label, what it is for, and the command that does it."""
     kept, words = told.kept, (*told.own_arguments, *told.arguments)
     if told.look:
         return [("next", "look at the steps themselves", told.look)]
@@ -173,7 +173,7 @@ def next_steps(told: DiagnoseTold) -> list[tuple[str, str, str]]:
 
 
 def _to_apply(told: DiagnoseTold) -> list[tuple[str, str, str]]:
-    """``train`` takes over a call of ``fit``; a loop of one's own has to be changed by hand."""
+    """Say how to apply: ``train`` takes a call of ``fit``; a loop of one's own goes by hand."""
     if told.facts.source != "loop":
         typed = command("train", told.reference, told.arguments, told.kept)
         return [("apply", "train with what was kept", typed)]
@@ -191,7 +191,7 @@ def card_rows(cards: Sequence[CardFacts]) -> list[tuple[str, str]]:
 
 
 def _card_words(one: CardFacts) -> str:
-    """Such as ``busy 38 % of the time, 212 of 700 W, 1,410 of 1,980 MHz``."""
+    """Write such as ``busy 38 % of the time, 212 of 700 W, 1,410 of 1,980 MHz``."""
     told = [f"busy {percent(one.busy_ratio)} of the time"]
     if one.power_w and one.power_limit_w:
         told.append(f"{one.power_w:,.0f} of {one.power_limit_w:,.0f} W")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def cluster_document(report: ClusterReport) -> dict[str, Any]:
-    """The report under its documented keys, findings as ``doctor --json`` has them."""
+    """Return the report under its documented keys, findings as ``doctor --json`` has them."""
     return {
         "answer": answer(report),
         "can_train": not report.exit_code,

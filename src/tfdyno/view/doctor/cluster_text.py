@@ -21,7 +21,7 @@ COLUMN = 12
 
 
 def cluster_text(report: ClusterReport, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The whole report.
+    """Return the whole report.
 
     Args:
         report: What was found.
@@ -40,7 +40,7 @@ def cluster_text(report: ClusterReport, *, width: int = WIDTH, colour: bool = Fa
 
 
 def answer(report: ClusterReport) -> str:
-    """The first sentence: whether they can train together, or the worst that is in the way."""
+    """Say first whether they can train together, or the worst that is in the way."""
     facts = report.facts
     errors = [one for one in report.findings if one.severity == "error"]
     if errors:
@@ -130,5 +130,5 @@ def _exchanges(bandwidths: Sequence[Bandwidth], width: int, colour: bool) -> str
 
 
 def _lower(sentence: str) -> str:
-    """A sentence after a colon: names of variables keep their capitals."""
+    """Return a sentence after a colon: names of variables keep their capitals."""
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]

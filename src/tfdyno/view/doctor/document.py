@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def doctor_document(diagnosis: Diagnosis, facts: MachineFacts | None) -> dict[str, Any]:
-    """``{"findings": […], …}``: the root cause first, harmless ones at the end.
+    """Write ``{"findings": […], …}``: the root cause first, harmless ones at the end.
 
     ``evidence`` and ``fix`` are sentences and commands as a person reads them; ``steps`` has the
     sentence and the command of each step apart.
@@ -28,7 +28,7 @@ def doctor_document(diagnosis: Diagnosis, facts: MachineFacts | None) -> dict[st
 
 
 def finding_document(one: Finding) -> dict[str, Any]:
-    """A finding under the documented keys."""
+    """Return a finding under the documented keys."""
     return {
         "cause": one.cause,
         "verdict": one.verdict,

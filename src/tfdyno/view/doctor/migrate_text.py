@@ -42,7 +42,7 @@ def migrate_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """The answer first, then the diff, then why.
+    """Return the answer first, then the diff, then why.
 
     Args:
         found: What became of the script.
@@ -99,7 +99,7 @@ def _diff(diff: str, *, colour: bool) -> str:
 
 
 def _reasons(changes: Sequence[Change], width: int) -> str:
-    """One line for each reason, with the lines of the script that it was."""
+    """Return one line for each reason, with the lines of the script that it was."""
     lines = []
     for why in dict.fromkeys(one.why for one in changes):
         own = [one for one in changes if one.why == why]
@@ -123,7 +123,7 @@ def _notes(found: Migration) -> list[str]:
 
 
 def keep_text(found: Keeping, *, width: int = WIDTH, colour: bool = False) -> str:
-    """Where Horovod runs, what installs it and what starts it.
+    """Say where Horovod runs, what installs it and what starts it.
 
     Args:
         found: The commands.

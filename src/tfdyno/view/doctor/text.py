@@ -36,7 +36,7 @@ def doctor_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """The diagnosis in sections: findings with the root cause first, what is fine, what is ignored.
+    """Write the diagnosis: findings with the root cause first, what is fine, what is ignored.
 
     Args:
         diagnosis: What was found.
@@ -101,7 +101,7 @@ class _Layout:
         return "\n".join(filter(None, lines))
 
     def unexplained(self, seen: Sequence[Evidence]) -> str:
-        """The first error as the answer, then all of them and where to look."""
+        """Return the first error as the answer, then all of them and where to look."""
         head = word("unknown error", self.language, text=_quoted(seen[0].text))
         steps = [word(f"unknown error {step}", self.language) for step in ("up", "log", "look")]
         lines = [self.headline(head, "unknown"), *self.evidence(seen)]
@@ -109,7 +109,7 @@ class _Layout:
         return "\n".join(lines)
 
     def evidence(self, seen: Sequence[Evidence]) -> list[str]:
-        """What proves it; of lines that end alike, as one error passed on, only the first."""
+        """Write what proves it; of lines that end alike, as one error passed on, the first."""
         told: dict[str, str] = {}
         for one in seen:
             text = _quoted(one.text)
@@ -126,11 +126,11 @@ class _Layout:
         return lines
 
     def several(self, key: str, texts: Sequence[str]) -> list[str]:
-        """Several texts beside one label."""
+        """Return several texts beside one label."""
         return [self.block("" if index else key, text) for index, text in enumerate(texts)]
 
     def block(self, key: str, text: str, command: str = "") -> str:
-        """A label with filled text; a command stands on a line of its own and is never broken."""
+        """Write a label with filled text; a command stands on a line of its own, unbroken."""
         if not (text or command):
             return ""
         label = word(key, self.language) if key else ""
@@ -145,7 +145,7 @@ class _Layout:
 
 
 def fix_plan(diagnosis: Diagnosis, *, language: Language = "en") -> str:
-    """Every step of every fix in order, as a shell script that explains itself; nothing is run."""
+    """Write every fix's steps as a shell script that explains itself; nothing is run."""
     steps: list[str] = []
     for number, one in enumerate(diagnosis.findings, start=1):
         steps.append(f"# {number}. {one.summary}  [{one.cause}]")
@@ -159,7 +159,7 @@ def fix_plan(diagnosis: Diagnosis, *, language: Language = "en") -> str:
 
 
 def shared_report(diagnosis: Diagnosis, facts: MachineFacts) -> str:
-    """The diagnosis and the machine as Markdown for a bug tracker; the caller redacts it."""
+    """Return the diagnosis and the machine as Markdown for a bug tracker; the caller redacts it."""
     lines = ["### tfdyno doctor", ""]
     for one in diagnosis.findings:
         lines.append(f"- **{one.cause}** ({one.verdict}): {one.summary}")
@@ -195,7 +195,7 @@ def _machine(facts: MachineFacts) -> list[tuple[str, str]]:
 
 
 def _library(one: LibraryFacts) -> str:
-    """``libcudnn.so.9 9.5.1``, or what keeps it from being loaded."""
+    """Write ``libcudnn.so.9 9.5.1``, or what keeps it from being loaded."""
     if not one.error:
         return f"{one.soname} {one.version or 'found'}"
     is_absent = "No such file" in one.error
@@ -236,6 +236,6 @@ def _total(findings: Sequence[Finding], exit_code: int, language: Language) -> s
 
 
 def _quoted(text: str) -> str:
-    """A line in one row, without the date and the place in TensorFlow's source before it."""
+    """Return a line in one row, without the date and the place in TensorFlow's source before it."""
     whole = " ".join(text.split())
     return shorten(re.sub(_PREFIX, "", whole, count=1) or whole, MOST_QUOTED)

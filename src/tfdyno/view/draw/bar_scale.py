@@ -10,7 +10,7 @@ from tfdyno.view.draw.bars import BarChart, Row
 def absolute(
     rows: tuple[Row, ...], title: str, *, limit: float = 0.0, limit_text: str = ""
 ) -> BarChart:
-    """Rows on an axis that ends at a round number beyond the longest bar, and beyond a limit."""
+    """Draw rows on an axis that ends at a round number beyond the longest bar, and a limit."""
     longest = max([limit, *(sum(segment.value for segment in row.segments) for row in rows)])
     step = _round_step(longest / 4)
     end = step * math.ceil(longest / step - 1e-9)
@@ -22,6 +22,6 @@ def absolute(
 
 
 def _round_step(value: float) -> float:
-    """The next 1, 2 or 5 × a power of ten at or above ``value``."""
+    """Return the next 1, 2 or 5 × a power of ten at or above ``value``."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= value * (1 - 1e-9))

@@ -53,7 +53,7 @@ class BarChart:
     """Where the axis ends."""
     ticks: tuple[float, ...]
     tick_format: str
-    """In the notation of d3-format."""
+    """The format in the notation of d3-format."""
     axis_title: str
     track: float = 0.0
     """Length of the empty bar behind each row; 0: none."""
@@ -78,7 +78,7 @@ class _Layout:
 
 
 def wide(chart: BarChart) -> Spec:
-    """Layout for a page of 936 px: names left of the bars, numbers right of them."""
+    """Return layout for a page of 936 px: names left of the bars, numbers right of them."""
     names = max((text_width(row.name, FONT_PX, bold=row.strong) for row in chart.rows), default=0)
     numbers = max((text_width(row.number, FONT_PX) for row in chart.rows), default=0)
     layout = _Layout(WIDE_PX, min(names, 260) + 12, numbers + 18, 30, 14, 8, narrow=False)
@@ -86,14 +86,14 @@ def wide(chart: BarChart) -> Spec:
 
 
 def narrow(chart: BarChart) -> Spec:
-    """Layout for a phone of 360 px: names and numbers above the bars."""
+    """Return layout for a phone of 360 px: names and numbers above the bars."""
     layout = _Layout(NARROW_PX, 2, 14, 42, 14, 21, narrow=True)
     rows = tuple(_fitted(row, layout.width_px) for row in chart.rows)
     return _spec(replace(chart, rows=rows), layout)
 
 
 def _fitted(row: Row, width_px: float) -> Row:
-    """The row with texts that share one line: first the number's later parts go, then letters."""
+    """Fit texts that share one line: first the number's later parts go, then letters."""
 
     def room() -> float:
         return width_px - 10 - text_width(row.number, FONT_PX)
@@ -274,7 +274,7 @@ def _title(chart: BarChart, layout: _Layout, height: float) -> list[Spec]:
 
 
 def texts(places: Sequence[tuple[float, float, str]], **mark: object) -> list[Spec]:
-    """Texts of one style at places in pixels of the data area, as one layer; none if empty."""
+    """Draw texts of one style at places in pixels of the data area, as one layer; none if empty."""
     if not places:
         return []
     rows = [{"x": x, "y": y, "t": text} for x, y, text in places]
@@ -287,10 +287,10 @@ def _layer(mark: Spec, values: list[dict[str, Any]], **encoding: Spec) -> Spec:
 
 
 def _pixels(field: str) -> Spec:
-    """A channel whose data are pixels already."""
+    """Return a channel whose data are pixels already."""
     return {"field": field, "type": "quantitative", "scale": None}
 
 
 def _value(field: str) -> Spec:
-    """A channel on the axis of the bars."""
+    """Return a channel on the axis of the bars."""
     return {"field": field, "type": "quantitative"}

@@ -27,7 +27,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def live_figure(estimate: Estimate) -> Figure | None:
-    """Bytes alive over the step with the tensors of the peak below; None without a curve."""
+    """Return bytes alive over the step with the tensors of the peak below; None without a curve."""
     if len(estimate.live_curve_bytes) < 2:
         return None
     share, peak_bytes = peak_of(estimate)
@@ -49,29 +49,29 @@ def live_figure(estimate: Estimate) -> Figure | None:
 
 
 def planner(execution: str) -> str:
-    """Who holds the tensors, with its verb."""
+    """Return who holds the tensors, with its verb."""
     if execution == "graph":
         return "TensorFlow’s executor holds"
     return "XLA plans" if execution == "xla" else "XLA would plan"
 
 
 def peak_of(estimate: Estimate) -> tuple[float, float]:
-    """Where in the step (share 0-1) the most bytes are alive, and how many."""
+    """Return where in the step (share 0-1) the most bytes are alive, and how many."""
     return max(estimate.live_curve_bytes, key=lambda point: point[1])
 
 
 def tensor_name(one: HeldBuffer) -> str:
-    """The layer with what makes the tensor in it; the tensor's own name outside of layers."""
+    """Name the layer with what makes the tensor in it; the tensor itself outside of layers."""
     return f"{one.layer} ({one.name})" if one.layer and one.layer != one.name else one.name
 
 
 def sparkline(estimate: Estimate, columns: int) -> str:
-    """The curve in one line of text, each character the most of its stretch of the step."""
+    """Return the curve in one line of text, each character the most of its stretch of the step."""
     return bars_of([alive for _, alive in estimate.live_curve_bytes], columns)
 
 
 def bars_of(points: Sequence[float], columns: int) -> str:
-    """Amounts in one line of text, each character the most of its stretch."""
+    """Write amounts in one line of text, each character the most of its stretch."""
     columns = min(columns, len(points))
     top = max(points, default=0.0) or 1.0
     edges = [index * len(points) // columns for index in range(columns + 1)]
@@ -93,12 +93,12 @@ def _spec(estimate: Estimate, width_px: float) -> Spec:
 
 
 def height_px(alive_bytes: float, peak_bytes: float) -> float:
-    """Where an amount stands, from the top, on axes that leave room over the peak."""
+    """Return where an amount stands, from the top, on axes that leave room over the peak."""
     return HEIGHT_PX * (1.0 - alive_bytes / (_ROOM * peak_bytes))
 
 
 def course_spec(drawn: Sequence[Spec], share: float, peak_bytes: float, width_px: float) -> Spec:
-    """Axes of bytes over the course of a step, what is drawn on them, and the mark of the peak."""
+    """Draw axes of bytes over a step's course, what is on them, and the mark of the peak."""
     length = width_px - LEFT_PX - RIGHT_PX
     at = share * length, height_px(peak_bytes, peak_bytes)
     return {
@@ -120,7 +120,7 @@ def _area(curve: Sequence[tuple[float, float]]) -> Spec:
 
 
 def _peak(at: tuple[float, float], share: float, peak_bytes: float) -> list[Spec]:
-    """A dot on the peak and its words, on the side where there is room."""
+    """Return a dot on the peak and its words, on the side where there is room."""
     words = f"{format_bytes(peak_bytes, 2)} after {amounts.percent(share)} of the step"
     left = share > 0.5
     place = (at[0] - 8.0 if left else at[0] + 8.0, max(8.0, at[1] - 9.0), words)
@@ -140,7 +140,7 @@ def _axes(length: float, end_bytes: float) -> list[Spec]:
 
 
 def bytes_axis(length_px: float, end_bytes: float) -> list[Spec]:
-    """Lines and numbers of an axis of bytes that begins at 0, with its unit above."""
+    """Return lines and numbers of an axis of bytes that begins at 0, with its unit above."""
     muted, ticks = paint("muted"), ticks_of(end_bytes)
     up = [(HEIGHT_PX * (1.0 - value / end_bytes), value) for value in ticks]
     unit = format_bytes(ticks[-1]).rpartition(" ")[2]
@@ -152,7 +152,7 @@ def bytes_axis(length_px: float, end_bytes: float) -> list[Spec]:
 
 
 def ticks_of(end_bytes: float) -> tuple[float, ...]:
-    """0 and at most four more marks at 1, 2 or 5 times a power of ten of a binary unit."""
+    """Return 0 and at most four more marks at 1, 2 or 5 times a power of ten of a binary unit."""
     unit = 1024.0 ** math.floor(math.log(max(end_bytes, 1.0), 1024.0))
     span = end_bytes / unit
     power = 10.0 ** math.floor(math.log10(span / _MOST_TICKS))

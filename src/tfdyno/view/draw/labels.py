@@ -46,7 +46,7 @@ class Box:
     bottom: float
 
     def overlaps(self, other: Box) -> bool:
-        """Whether the two share an area."""
+        """Return whether the two share an area."""
         return (
             self.left < other.right
             and other.left < self.right
@@ -55,7 +55,7 @@ class Box:
         )
 
     def inside(self, other: Box) -> bool:
-        """Whether this box lies within ``other``."""
+        """Return whether this box lies within ``other``."""
         return (
             self.left >= other.left
             and self.right <= other.right
@@ -91,7 +91,7 @@ class Placed:
 
 
 def text_width(text: str, font_px: float, *, bold: bool = False) -> float:
-    """Approximate width of ``text`` in pixels, a little on the wide side."""
+    """Estimate the width of ``text`` in pixels, a little on the wide side."""
     total = 0.0
     for char in text:
         if char in " .,:;|'()iljtfI1·":
@@ -128,7 +128,7 @@ def place(
 
 
 def along(x1: float, y1: float, x2: float, y2: float, *, step: float = 6.0) -> list[Box]:
-    """Small boxes that cover a straight line, as obstacles."""
+    """Cover a straight line with small boxes, as obstacles."""
     parts = max(1, math.ceil(math.hypot(x2 - x1, y2 - y1) / step))
     points = [(x1 + (x2 - x1) * k / parts, y1 + (y2 - y1) * k / parts) for k in range(parts + 1)]
     return [Box(x - 2, y - 2, x + 2, y + 2) for x, y in points]
@@ -162,7 +162,7 @@ def _free(anchor: Anchor, frame: Box, taken: list[tuple[Box, float]], font_px: f
 
 
 def _anywhere(anchor: Anchor, frame: Box, font_px: float) -> Iterable[Box]:
-    """Places all over the frame, for a label that finds none near its point."""
+    """Return places all over the frame, for a label that finds none near its point."""
     width = text_width(anchor.text, font_px, bold=anchor.bold)
     height = font_px * _LINE
     across = int((frame.right - frame.left - width) // _GRID_PX) + 1
@@ -174,7 +174,7 @@ def _anywhere(anchor: Anchor, frame: Box, font_px: float) -> Iterable[Box]:
 
 
 def _offset(anchor: Anchor, box: Box) -> tuple[float, float]:
-    """From the anchor to the nearest point of the box."""
+    """Return the offset from the anchor to the nearest point of the box."""
     return (
         min(max(anchor.x, box.left), box.right) - anchor.x,
         min(max(anchor.y, box.top), box.bottom) - anchor.y,
@@ -182,7 +182,7 @@ def _offset(anchor: Anchor, box: Box) -> tuple[float, float]:
 
 
 def _candidates(anchor: Anchor, font_px: float) -> Iterable[Box]:
-    """Right, left, above, below, then between these; the same on wider rings."""
+    """Try right, left, above, below, then between these; the same on wider rings."""
     width = text_width(anchor.text, font_px, bold=anchor.bold)
     height = font_px * _LINE
     for ring in _RINGS_PX[: anchor.rings]:

@@ -36,7 +36,7 @@ class LayerGroup:
 def group_layers(
     layers: Sequence[LayerTime], *, most: int = 12, order: Sequence[str] = ()
 ) -> tuple[LayerGroup, ...]:
-    """At most ``most`` groups, then one for the rest; ``order`` lists layers as they run.
+    """Return at most ``most`` groups, then one for the rest; ``order`` lists layers as they run.
 
     Layers are grouped by the longest common beginning of their names (``conv2_block1_1_conv`` →
     ``conv2_block1`` → ``conv2``) that gives few enough groups.
@@ -84,7 +84,7 @@ def _sum(name: str, layers: Iterable[LayerTime]) -> LayerGroup:
 
 
 def block_names(layers: Sequence[LayerTime], *, most: int = 12) -> dict[str, str]:
-    """The group of each layer; a layer that is alone in its group keeps its own name."""
+    """Return the group of each layer; a layer that is alone in its group keeps its own name."""
     keys = _keys(layers, most)
     sizes = Counter(keys)
     pairs = zip(layers, keys, strict=True)
@@ -97,7 +97,7 @@ def _keys(layers: Sequence[LayerTime], most: int) -> list[str]:
 
 
 def common_names(names: Sequence[str], most: int, weights: Sequence[float] = ()) -> list[str]:
-    """For each layer as many leading parts of its name as keep the groups few.
+    """Give each layer as many leading parts of its name as keep the groups few.
 
     Few means ``most``, or that the others weigh no more than a tenth together. Where that puts
     most layers into one group, numbered blocks are joined in ranges instead: ``block_1–4``.
@@ -113,7 +113,7 @@ def common_names(names: Sequence[str], most: int, weights: Sequence[float] = ())
 
 
 def _levels(names: Sequence[str]) -> Iterator[list[str]]:
-    """Keys from the finest to the coarsest: leading parts, then without letters, then numbers."""
+    """Return keys from finest to coarsest: leading parts, then without letters, then numbers."""
     parts = [_parts(name) for name in names]
     for depth in range(max([1, *map(len, parts)]), 0, -1):
         keys = [_joined(name, part, depth) for name, part in zip(names, parts, strict=True)]
@@ -123,7 +123,7 @@ def _levels(names: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _few(keys: list[str], most: int, weights: Sequence[float]) -> bool:
-    """Whether ``most`` groups are all, or all that counts."""
+    """Return whether ``most`` groups are all, or all that counts."""
     totals: dict[str, float] = defaultdict(float)
     for key, weight in zip(keys, weights or [1.0] * len(keys), strict=True):
         totals[key] += weight
@@ -132,12 +132,12 @@ def _few(keys: list[str], most: int, weights: Sequence[float]) -> bool:
 
 
 def _lopsided(keys: list[str]) -> bool:
-    """Whether one group holds more than half of the layers."""
+    """Return whether one group holds more than half of the layers."""
     return bool(keys) and max(Counter(keys).values()) > len(keys) / 2
 
 
 def _ranges(keys: list[str], size: int) -> list[str]:
-    """Numbered keys joined in ranges of ``size``: ``block_1``, ``block_2`` → ``block_1–2``."""
+    """Join numbered keys in ranges of ``size``: ``block_1``, ``block_2`` → ``block_1–2``."""
     numbers: dict[str, set[int]] = defaultdict(set)
     split = {key: _NUMBERED.fullmatch(key) for key in set(keys)}
     for match in split.values():
@@ -157,12 +157,12 @@ def _ranges(keys: list[str], size: int) -> list[str]:
 
 
 def _parts(name: str) -> list[str]:
-    """A path keeps its folders; the last one is split where words meet."""
+    """Split a path at its folders; the last one is split where words meet."""
     return [part for part in _SEPARATORS.split(name) if part]
 
 
 def _joined(name: str, parts: list[str], depth: int) -> str:
-    """The first ``depth`` parts with the separators they have in ``name``."""
+    """Join the first ``depth`` parts with the separators they have in ``name``."""
     if len(parts) <= depth:
         return name
     position = 0

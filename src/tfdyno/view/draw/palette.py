@@ -55,7 +55,7 @@ _VARIABLE = {colour.placeholder: colour.variable for colour in COLOURS}
 
 
 def paint(variable: str) -> str:
-    """The placeholder to draw with for the CSS variable ``variable``; ``KeyError`` if unknown."""
+    """Return the placeholder to draw with for a CSS ``variable``; ``KeyError`` if unknown."""
     return BY_NAME[variable].placeholder
 
 
@@ -80,12 +80,12 @@ def recolour(svg: str) -> str:
 
 
 def variables(theme: str) -> str:
-    """CSS declarations of all colours for ``light``, ``dark`` or ``print``."""
+    """Write CSS declarations of all colours for ``light``, ``dark`` or ``print``."""
     return "".join(f"--{colour.variable}:{getattr(colour, theme)};" for colour in COLOURS)
 
 
 def paint_rules() -> str:
-    """The CSS classes that ``recolour`` refers to."""
+    """Return the CSS classes that ``recolour`` refers to."""
     return "".join(
         f".f-{colour.variable}{{fill:var(--{colour.variable})}}"
         f".s-{colour.variable}{{stroke:var(--{colour.variable})}}"

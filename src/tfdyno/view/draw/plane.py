@@ -28,13 +28,13 @@ class LogAxis:
     length_px: float
 
     def at(self, value: float) -> float:
-        """Pixels from the low end; values outside stick to the ends."""
+        """Return pixels from the low end; values outside stick to the ends."""
         span = math.log(self.high / self.low)
         share = math.log(max(value, 1e-300) / self.low) / span
         return min(max(share, 0.0), 1.0) * self.length_px
 
     def ticks(self, *, least_px: float) -> tuple[float, ...]:
-        """1, 2, 5 steps, or whole decades where these would stand closer than ``least_px``."""
+        """Return 1, 2, 5 steps, or decades where these would stand closer than ``least_px``."""
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         per_decade = self.length_px / math.log10(self.high / self.low)
         steps = (1, 2, 5) if per_decade * 0.3 >= least_px else (1,)
@@ -91,7 +91,7 @@ def plane(
     narrow: bool,
     x_values: tuple[float, ...] = (),
 ) -> Plane:
-    """A plane for one of the two layouts, 440 px (wide) or 360 px (narrow) high."""
+    """Return a plane for one of the two layouts, 440 px (wide) or 360 px (narrow) high."""
     left, right = (44.0, 14.0) if narrow else (56.0, 24.0)
     width = (NARROW_PX if narrow else WIDE_PX) - left - right
     height = 360.0 if narrow else 440.0
@@ -110,14 +110,14 @@ def plane(
 
 
 def padded(values: Iterable[float], *, below: float, above: float) -> tuple[float, float]:
-    """Smallest and largest of ``values`` (all above 0), widened by factors; at least one octave."""
+    """Return least and most of ``values`` (above 0), widened by factors; one octave at least."""
     known = list(values)
     low, high = min(known) / below, max(known) * above
     return (low, high) if high >= 2 * low else (low / 1.5, high * 1.5)
 
 
 def spec(board: Plane, layers: Sequence[Spec]) -> Spec:
-    """The complete specification: axes of ``board`` below, ``layers`` above."""
+    """Return the complete specification: axes of ``board`` below, ``layers`` above."""
     return {
         "width": board.x.length_px,
         "height": board.y.length_px,
@@ -127,7 +127,7 @@ def spec(board: Plane, layers: Sequence[Spec]) -> Spec:
 
 
 def marks(mark: Spec, rows: list[dict[str, Any]], **encoding: Spec) -> Spec:
-    """A layer with ``x`` and ``y`` in pixels, as all things on a plane have them."""
+    """Return a layer with ``x`` and ``y`` in pixels, as all things on a plane have them."""
     places = {name: {"field": name, "type": "quantitative", "scale": None} for name in ("x", "y")}
     return {
         "data": {"values": rows},
@@ -137,7 +137,7 @@ def marks(mark: Spec, rows: list[dict[str, Any]], **encoding: Spec) -> Spec:
 
 
 def line(points: Sequence[tuple[float, float]], **mark: object) -> Spec:
-    """A line through ``points`` in pixels."""
+    """Return a line through ``points`` in pixels."""
     rows = [{"x": x, "y": y, "k": index} for index, (x, y) in enumerate(points)]
     order = {"field": "k", "type": "quantitative"}
     return marks({"type": "line", "strokeCap": "round", **mark}, rows, order=order)
@@ -149,7 +149,7 @@ def placed_labels(
     lines: Iterable[Sequence[tuple[float, float]]],
     words: Iterable[tuple[float, float, str]] = (),
 ) -> list[Spec]:
-    """Labels of ``anchors`` clear of each other, of all points, of ``lines`` and of ``words``.
+    """Place labels of ``anchors`` clear of each other, of all points, of ``lines`` and ``words``.
 
     ``words`` are texts that stand already: right end, middle, text.
     """
@@ -172,7 +172,7 @@ def placed_labels(
 
 
 def rules(ends: Sequence[tuple[float, float, float, float]], **mark: object) -> list[Spec]:
-    """Straight lines of one style, each from x1, y1 to x2, y2 in pixels, as one layer."""
+    """Draw straight lines of one style, each from x1, y1 to x2, y2 in pixels, as one layer."""
     if not ends:
         return []
     rows = [{"x": x1, "y": y1, "p": x2, "q": y2} for x1, y1, x2, y2 in ends]

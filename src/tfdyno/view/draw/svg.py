@@ -55,7 +55,7 @@ class Figure:
 
 
 def available() -> bool:
-    """Whether figures can be drawn here."""
+    """Return whether figures can be drawn here."""
     try:
         import vl_convert  # noqa: F401
     except ImportError:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def content_document(found: CacheContent) -> dict[str, Any]:
-    """All that is kept."""
+    """Return all that is kept."""
     return {
         "folder": found.folder,
         "bytes": found.size_bytes,
@@ -22,7 +22,7 @@ def content_document(found: CacheContent) -> dict[str, Any]:
 
 
 def cleared_document(found: CacheCleared, *, removed: bool) -> dict[str, Any]:
-    """What was deleted, or would be."""
+    """Return what was deleted, or would be."""
     return {
         "removed": removed,
         "bytes": sum(one.size_bytes for one in found.groups),

@@ -24,7 +24,7 @@ _NAMES = {"tensorflow": "TensorFlow", "jax": "JAX"}
 
 
 def content_text(found: CacheContent, now_s: float, *, width: int = WIDTH) -> str:
-    """How much there is, then each kind with its software and age.
+    """Return how much there is, then each kind with its software and age.
 
     Args:
         found: What is kept.
@@ -48,7 +48,7 @@ def content_text(found: CacheContent, now_s: float, *, width: int = WIDTH) -> st
 
 
 def cleared_text(found: CacheCleared, *, removed: bool, width: int = WIDTH) -> str:
-    """What was deleted, or would be, in a sentence each."""
+    """Return what was deleted, or would be, in a sentence each."""
     verb = "Deleted" if removed else "Would delete"
     lines = [
         f"{verb} {plural(one.count, 'entry') if one.count == 1 else f'{one.count:,} entries'}, "
@@ -79,7 +79,7 @@ def _for(one: CacheGroup) -> str:
 
 
 def _software(one: CacheGroup) -> str:
-    """``TensorFlow 2.21.0, NVIDIA H200, driver 570.86``; the processor where there is no card."""
+    """Write ``TensorFlow 2.21.0, NVIDIA H200, driver 570.86``; the processor without a card."""
     if not one.made_for:
         return "–"
     said = one.made_for

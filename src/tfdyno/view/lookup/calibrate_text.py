@@ -22,7 +22,7 @@ def calibrate_text(
     card: CardFile, found: Verdict, *, notes: Sequence[str], takes_effect: bool, width: int = WIDTH,
     colour: bool = False,
 ) -> str:  # fmt: skip
-    """The answer for a terminal."""
+    """Return the answer for a terminal."""
     parts = [wrapped(_headline(card, found), width=width)]
     if found.compared:
         rows = [[one.what, str(one.kernels), f"{one.speed_ratio:.2f}"] for one in found.compared]
@@ -83,7 +83,7 @@ def _facts(card: CardFile, takes_effect: bool) -> list[tuple[str, str]]:
 
 
 def _rates(card: CardFile) -> list[tuple[str, str]]:
-    """The best rate of each kind that was measured."""
+    """Return the best rate of each kind that was measured."""
     found: dict[str, float] = {}
     for one in card.kernels:
         kind = {"gemm": "products", "convolution": "convolutions"}.get(one.kernel.kind)
@@ -119,7 +119,7 @@ def _left_out(card: CardFile) -> str:
 def calibrate_document(
     card: CardFile, found: Verdict, *, path: str, notes: Sequence[str], takes_effect: bool
 ) -> dict[str, Any]:
-    """The answer as JSON."""
+    """Return the answer as JSON."""
     return {
         "card": card, "verdict": found, "path": path, "takes_effect": takes_effect,
         "notes": list(notes),

@@ -53,7 +53,7 @@ LEGEND = (
 def can_run_text(
     gpu: Gpu, found: WheelSupport, *, aged: str = "", width: int = WIDTH, colour: bool = False
 ) -> str:
-    """One pair: the answer, what is in the wheel, what else is needed.
+    """Return one pair: the answer, what is in the wheel, what else is needed.
 
     Args:
         gpu: The card.
@@ -98,7 +98,7 @@ def matrix_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """A row per compute capability, a column per release.
+    """Return a row per compute capability, a column per release.
 
     Args:
         releases: TensorFlow releases, oldest first.

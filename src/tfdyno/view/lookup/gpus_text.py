@@ -22,7 +22,7 @@ Peaks = Mapping[str, float]
 def gpu_list(
     gpus: Sequence[Gpu], peaks: Sequence[Peaks], *, width: int = WIDTH, colour: bool = False
 ) -> str:
-    """One line per GPU; rates are dense peaks in TFLOP/s, tensor cores for FP16."""
+    """Return one line per GPU; rates are dense peaks in TFLOP/s, tensor cores for FP16."""
     rows = [
         (
             gpu.slug,
@@ -54,7 +54,7 @@ def comparison(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """GPUs side by side, one property per line."""
+    """Return GPUs side by side, one property per line."""
     names = [*(name for name, _ in _facts(gpus[0], peaks[0])), "TensorFlow wheel"]
     least = max(14, *(len(gpu.slug) for gpu in gpus)) + 2
     beside = max(1, (width - max(map(len, names))) // least)
@@ -86,7 +86,7 @@ def gpu_detail(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """Everything the catalogue knows about one GPU, with sources."""
+    """Write everything the catalogue knows about one GPU, with sources."""
     known = list(dict.fromkeys(filter(None, warnings.values())))
     profiles = ", ".join(slug.partition(":")[2] for slug in slices)
     driver = f"; driver {support.driver_linux} or later" if support.driver_linux else ""

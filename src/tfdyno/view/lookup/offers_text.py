@@ -16,7 +16,7 @@ Line = tuple[Offer, float, int, str]
 
 
 def offer_list(lines: Sequence[Line], *, width: int = WIDTH, colour: bool = False) -> str:
-    """One block per GPU, one line per offer; ages over 90 days are marked."""
+    """Return one block per GPU, one line per offer; ages over 90 days are marked."""
     blocks = []
     for slug in dict.fromkeys(offer.gpu_slug for offer, *_ in lines):
         rows = [_row(line, colour) for line in lines if line[0].gpu_slug == slug]
@@ -34,7 +34,7 @@ def offer_list(lines: Sequence[Line], *, width: int = WIDTH, colour: bool = Fals
 
 
 def rejected_list(rows: Iterable[tuple[str, Sequence[str]]], *, width: int = WIDTH) -> str:
-    """Rows that stay out: name of the row and every reason."""
+    """Return rows that stay out: name of the row and every reason."""
     return "\n".join(
         wrapped(f"{name}: {'; '.join(reasons)}", width=width, first="  ", rest="    ")
         for name, reasons in rows
@@ -44,7 +44,7 @@ def rejected_list(rows: Iterable[tuple[str, Sequence[str]]], *, width: int = WID
 def data_list(
     tables: Sequence[tuple[str, int, str, str, int]], *, width: int = WIDTH, colour: bool = False
 ) -> str:
-    """Files with rows, oldest and newest date, and number of sources."""
+    """Return files with rows, oldest and newest date, and number of sources."""
     rows = [
         (file, str(rows), f"{oldest} – {newest}" if oldest else "–", str(sources))
         for file, rows, oldest, newest, sources in tables

@@ -37,7 +37,7 @@ _OF_ESTIMATE = (
 
 
 def memory_document(answer: MemoryAnswer) -> dict[str, Any]:
-    """``{"memory": […], "plan": […], "findings": […], "log": …, "trace": …, "notes": […]}``."""
+    """Write ``{"memory": […], "plan": […], "findings": […], "log": …, "trace": …, …}``."""
     trace = answer.trace
     return {
         "memory": [_card(one) for one in answer.cards],
@@ -102,7 +102,7 @@ def _option(one: PlannedOption | None) -> dict[str, Any] | None:
 
 
 def _log(log: Diagnosis, oom: OomReport | None) -> dict[str, Any]:
-    """The sentences on what held the memory, and the report that they were read from."""
+    """Return the sentences on what held the memory, and the report that they were read from."""
     report = to_builtins(oom) if oom else None
     if report is not None and oom:
         report |= {"room_bytes": oom.room_bytes, "is_fragmented": oom.is_fragmented}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def held_figure(found: MemoryMap) -> Figure:
-    """Stacked areas of the bytes alive over the step; the table has the tensors of the peak."""
+    """Stack areas of the bytes alive over the step; the table has the tensors of the peak."""
     first, last = found.moments[0].live_bytes, found.moments[-1].live_bytes
     shown = [words for words, _, names in PARTS if any(_of(found, names))]
     return Figure(
@@ -38,20 +38,20 @@ def held_figure(found: MemoryMap) -> Figure:
 
 
 def held_name(one: HeldTensor) -> str:
-    """The layer with what makes the tensor in it; the tensor's own name outside of layers."""
+    """Name the layer with what makes the tensor in it; the tensor itself outside of layers."""
     within = one.layer and not one.name.startswith(one.layer)
     return f"{one.layer} ({one.name})" if within else one.name
 
 
 def alive_words(one: HeldTensor) -> str:
-    """From when to when of the step: ``0–65%``; ``all of it``."""
+    """Write from when to when of the step: ``0–65%``; ``all of it``."""
     if one.first_share == 0 and one.last_share == 1:
         return "all of it"
     return f"{one.first_share:.0%}–{one.last_share:.0%}".replace("%–", "–")
 
 
 def shape_words(one: HeldTensor) -> str:
-    """``256 x 56 x 56 x 64``; ``scalar``."""
+    """Write ``256 x 56 x 56 x 64``; ``scalar``."""
     return " x ".join(map(str, one.shape)) or "scalar"
 
 
@@ -68,7 +68,7 @@ def _row(one: HeldTensor, peak_bytes: float) -> tuple[str, ...]:
 
 
 def _of(found: MemoryMap, names: tuple[str, ...]) -> list[float]:
-    """Bytes of some parts at each moment."""
+    """Return bytes of some parts at each moment."""
     return [sum(one.parts_bytes.get(name, 0.0) for name in names) for one in found.moments]
 
 

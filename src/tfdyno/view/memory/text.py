@@ -36,7 +36,7 @@ FEW, MANY = 10, 40
 """Rows of a table, without and with --verbose."""
 _MOST_OPTIONS = 8
 _LEAST_SHARE = 0.001
-"""Of the peak: layers that hold less are not listed."""
+"""The share of the peak below which layers are not listed."""
 
 
 def memory_text(
@@ -47,7 +47,7 @@ def memory_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """Every card in turn, its plan first; then the findings, those of a log among them.
+    """Return every card in turn, its plan first; then the findings, those of a log among them.
 
     Args:
         answer: What was found.
@@ -76,7 +76,7 @@ class _Layout:
         self.most, self.width, self.colour = most, width, colour
 
     def told(self) -> str:
-        """What went another way, one sentence each."""
+        """Return what went another way, one sentence each."""
         answer = self.answer
         told = list(answer.trace.warnings) if answer.trace else []
         for card in answer.cards:
@@ -86,7 +86,7 @@ class _Layout:
         return "\n".join(lines)
 
     def findings(self) -> str:
-        """All that was found to be wrong, in the doctor's form."""
+        """Return all that was found to be wrong, in the doctor's form."""
         answer = self.answer
         if not answer.findings:
             return ""
@@ -97,7 +97,7 @@ class _Layout:
         )  # fmt: skip
 
     def next_step(self, written: str) -> str:
-        """How to train by the recipe that was written."""
+        """Return how to train by the recipe that was written."""
         trace = self.answer.trace
         if not written or trace is None or not any(one.recipe for one in self.answer.plans):
             return ""
@@ -105,7 +105,7 @@ class _Layout:
         return f"Written: {written}. Next: {command}"
 
     def plan(self, plan: MemoryPlan) -> list[str]:
-        """The answer, the options, and what to know of them."""
+        """Return the answer, the options, and what to know of them."""
         head = f"{self.title}: {plan_headline(plan, brief(self.names[plan.gpu]))}"
         told = [base_sentence(plan), safe_sentence(plan), *plan.notes]
         return [
@@ -115,11 +115,11 @@ class _Layout:
         ]
 
     def head(self, card: CardMemory) -> list[str]:
-        """What the step holds on the card, in a sentence."""
+        """Return what the step holds on the card, in a sentence."""
         return [self._bold(peak_sentence(card, self.title, self.names))]
 
     def card(self, card: CardMemory) -> list[str]:
-        """The same with its course, its tensors and its layers."""
+        """Return the same with its course, its tensors and its layers."""
         found = card.map
         course = bars_of([one.live_bytes for one in found.moments], min(60, self.width - 4))
         facts = pairs(
@@ -182,7 +182,7 @@ class _Layout:
 
 
 def peak_sentence(card: CardMemory, title: str, names: Mapping[str, str]) -> str:
-    """What the step holds at its peak, when, and whether that fits the card."""
+    """Return what the step holds at its peak, when, and whether that fits the card."""
     one, found = card.estimate, card.map
     memory = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
     return (
@@ -206,7 +206,7 @@ def _parts(found: MemoryMap) -> str:
 
 
 def device_words(card: CardMemory) -> str:
-    """The range of what a card has to hold, and what stands behind it."""
+    """Return the range of what a card has to hold, and what stands behind it."""
     one = card.estimate
     low, high = gib(one.device_memory_bytes.low), gib(one.device_memory_bytes.high)
     route = "compiled" if one.made_by["memory"] == "exact" else "computed"
@@ -217,7 +217,7 @@ def device_words(card: CardMemory) -> str:
 
 
 def pieces_words(found: MemoryMap) -> str:
-    """What has to lie together, and what lies apart."""
+    """Return what has to lie together, and what lies apart."""
     if found.allocator is None:
         return (
             f"XLA asks for {format_bytes(found.temporary_bytes, 3)} of temporaries as one piece: "
@@ -227,7 +227,7 @@ def pieces_words(found: MemoryMap) -> str:
 
 
 def fragment_words(need: AllocatorNeed) -> str:
-    """What TensorFlow's allocator makes of one step."""
+    """Return what TensorFlow's allocator makes of one step."""
     largest = f"the largest request is {format_bytes(need.largest_request_bytes, 3)}"
     if need.failed_bytes:
         free, piece = format_bytes(need.free_bytes, 3), format_bytes(need.largest_free_bytes, 3)
@@ -245,7 +245,7 @@ def fragment_words(need: AllocatorNeed) -> str:
 
 
 def log_sentence(answer: MemoryAnswer) -> str:
-    """What the log held, beside what is estimated of the workload; empty without both."""
+    """Return what the log held, beside what is estimated of the workload; empty without both."""
     oom = answer.oom
     if oom is None or not answer.cards or not oom.in_use_bytes:
         return ""

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tfdyno.core.project.report import ProjectReport, Removal, RunsCompared, RunTold, StepTold
 
 _RAW = ("start_s", "latency_s", "codes")
-"""Of a stretch of a load test: one number for each request."""
+"""What a stretch of a load test has of each request: one number."""
 
 
 def report_document(report: ProjectReport, *, every: bool = True) -> dict[str, Any]:
-    """``{"project", "run", "status", "answer": […], "steps": […], "history": […], …}``.
+    """Write ``{"project", "run", "status", "answer": […], "steps": […], "history": […], …}``.
 
     ``steps`` hold the whole ``document`` of each; those of the ``history`` its figures alone.
 
@@ -58,7 +58,7 @@ def report_document(report: ProjectReport, *, every: bool = True) -> dict[str, A
 
 
 def compared_document(found: RunsCompared) -> dict[str, Any]:
-    """``{"before", "after", "changes": […], "gained": […], "notes": […]}``, each with its words."""
+    """Write ``{"before", "after", "changes": […], "gained": […], "notes": […]}`` in words."""
     return {
         "before": found.before,
         "after": found.after,
@@ -69,18 +69,18 @@ def compared_document(found: RunsCompared) -> dict[str, Any]:
 
 
 def runs_document(folder: str, runs: Sequence[ProjectRun]) -> dict[str, Any]:
-    """All runs, newest first, without their steps."""
+    """List all runs, newest first, without their steps."""
     return {"folder": folder, "runs": [_run(one) for one in runs]}
 
 
 def run_document(told: RunTold) -> dict[str, Any]:
-    """One run with its steps: why each was made or reused, and what it found."""
+    """Return one run with its steps: why each was made or reused, and what it found."""
     steps = [_step(one) | {"why": why_words(one)} for one in told.steps]
     return {**_run(told.run), "summary": run_sentence(told), "steps": steps}
 
 
 def removal_document(found: Removal, *, removed: bool) -> dict[str, Any]:
-    """What a removal takes away."""
+    """Return what a removal takes away."""
     return {
         "removed": removed,
         "runs": [_run(one) for one in found.runs],
@@ -123,7 +123,7 @@ def _step(one: StepTold) -> dict[str, Any]:
 
 
 def _short(document: dict[str, Any]) -> dict[str, Any]:
-    """Without the single requests of a load test, which would be most of a page."""
+    """Leave out a load test's single requests, which would be most of a page."""
     stages = document.get("stages")
     if not isinstance(stages, list) or "knee_rate_per_s" not in document:
         return document

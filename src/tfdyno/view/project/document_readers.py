@@ -29,14 +29,14 @@ _ARTEFACT = (
 )  # fmt: skip
 _EXPORT = ("source", "gates", "environment", "created_at", "tfdyno", "notes")
 _NUMBERS = ("max_abs", "mean_abs", "max_relative_ratio")
-"""Of a difference: infinite where one side is NaN and the other not."""
+"""The numbers of a difference: infinite where one side is NaN and the other not."""
 _FINDING = ("cause", "summary", "expected_gain", "proven_gain", "settings", "place")
 _DIAGNOSIS = ("title", "step_s", "split_s", "compute_s", "held_s", "batch_s", "notes")
 _AFTER = ("step_s", "split_s", "compute_s", "held_s", "batch_s")
 
 
 def export_of(document: Raw, *, where: str = "the file") -> ExportResult:
-    """What ``export --json`` printed; raises ``UsageError`` where it is something else."""
+    """Return what ``export --json`` printed; raises ``UsageError`` where it is something else."""
 
     def read() -> ExportResult:
         raw = {name: document[name] for name in _EXPORT}
@@ -51,7 +51,7 @@ def export_of(document: Raw, *, where: str = "the file") -> ExportResult:
 
 
 def edge_of(document: Raw, *, where: str = "the file") -> EdgeReport:
-    """What ``edge --json`` printed; raises ``UsageError`` where it is something else."""
+    """Return what ``edge --json`` printed; raises ``UsageError`` where it is something else."""
 
     def read() -> EdgeReport:
         raw = dict(document)
@@ -66,7 +66,7 @@ def edge_of(document: Raw, *, where: str = "the file") -> EdgeReport:
 
 
 def load_of(document: Raw, *, where: str = "the file") -> LoadResult:
-    """What ``bench --serve --json`` printed; raises ``UsageError`` where it is something else."""
+    """Read what ``bench --serve --json`` printed; raises ``UsageError`` where it is not that."""
 
     def read() -> LoadResult:
         if document["format"] != LOAD_FORMAT:
@@ -83,7 +83,7 @@ def load_of(document: Raw, *, where: str = "the file") -> LoadResult:
 
 
 def diagnosis_of(document: Raw, *, where: str = "the file") -> DiagnoseTold:
-    """What ``diagnose --json`` printed; raises ``UsageError`` where it is something else.
+    """Return what ``diagnose --json`` printed; raises ``UsageError`` where it is something else.
 
     The recipe without the fixes does not stand in it: ``base`` is the default.
     """
@@ -121,7 +121,7 @@ def diagnosis_of(document: Raw, *, where: str = "the file") -> DiagnoseTold:
 
 
 def _differing(verification: Raw) -> Raw:
-    """A comparison with differences that are no number again, which JSON writes as null."""
+    """Return a comparison with differences that are no number again, which JSON writes as null."""
     differences = [
         {name: math.inf if value is None and name in _NUMBERS else value
          for name, value in one.items()}
@@ -131,13 +131,13 @@ def _differing(verification: Raw) -> Raw:
 
 
 def _numbered(run: Raw) -> Raw:
-    """A stretch with numbers for keys again, which JSON writes as text."""
+    """Return a stretch with numbers for keys again, which JSON writes as text."""
     return {**run, **{name: {int(key): value for key, value in run[name].items()}
                       for name in ("batches", "examples")}}  # fmt: skip
 
 
 def _unbounded(figures: Raw) -> Raw:
-    """Figures with infinite ends again, which JSON writes as null."""
+    """Read infinite ends of figures again, which JSON writes as null."""
     return {
         name: one | {"high": math.inf} if isinstance(one, dict) and one.get("high", 0) is None
         else one for name, one in figures.items()
@@ -169,7 +169,7 @@ def _after(found: Raw | None, title: str) -> StepDiagnosis | None:
 
 
 def _read(read: Callable[[], Noun], command: str, where: str) -> Noun:
-    """What was read; a key that is not there or of another kind in one sentence."""
+    """Return what was read; a key that is not there or of another kind in one sentence."""
     try:
         return read()
     except (KeyError, TypeError, AttributeError, ValueError) as error:

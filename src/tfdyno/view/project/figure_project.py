@@ -28,7 +28,7 @@ _MOST = 8
 
 
 def offers_figure(document: Raw) -> Figure | None:
-    """Cost on the cheapest offer of each GPU; None where no price is known.
+    """Draw cost on each GPU's cheapest offer; None where no price is known.
 
     Of the whole training, or of a month of a service.
     """
@@ -84,7 +84,7 @@ def _offers(rows: list[tuple[str, Raw, bool]]) -> Figure:
 
 
 def trials_figure(document: Raw) -> Figure | None:
-    """Speed of the trials of a tuning, the fastest first; None where none was measured."""
+    """Return speed of the trials of a tuning, the fastest first; None where none was measured."""
     best = _settings(part(document, "best"))
     measured = [
         (_settings(one), rate)
@@ -124,7 +124,7 @@ def _settings(trial: Raw) -> str:
 
 
 def runs_figures(history: Sequence[RunTold], shown: str) -> tuple[Figure, ...]:
-    """The speed that each bench measured in the runs: one figure per step and machine.
+    """Return the speed that each bench measured in the runs: one figure per step and machine.
 
     One that only one run measured has none: what was reused was not measured again.
 

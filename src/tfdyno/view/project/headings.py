@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def headline(told: RunTold) -> str:
-    """The project in one line: where to train, how fast it is, what it serves; else how far it is.
+    """Say the project in one line: where to train, how fast, what it serves; else how far it is.
 
     Where the run failed or was stopped that comes first.
     """
@@ -71,7 +71,7 @@ _BRIEF: tuple[tuple[str, Callable[[StepTold], str]], ...] = (
 
 
 def heading(step: StepTold) -> str:
-    """What a step found, in few words; empty: the first sentence of its answer will do."""
+    """Return what a step found, in few words; empty: the first sentence of its answer will do."""
     tell = _HEADINGS.get(step.kind)
     return tell(step).rstrip(".") if tell and step.document else ""
 
@@ -107,6 +107,6 @@ _HEADINGS: dict[str, Callable[[StepTold], str]] = {
 
 
 def _proven(step: StepTold) -> KeyFigure | None:
-    """The gain of a tuning that was kept, where it is surely above 1."""
+    """Return the gain of a tuning that was kept, where it is surely above 1."""
     proof = figure_of(step, "proof")
     return proof if proof and proof.low is not None and proof.low > 1 else None

@@ -84,7 +84,7 @@ def _column(name: str, started_at: str, status: str, report: ProjectReport) -> d
 
 
 def _rows(report: ProjectReport) -> list[tuple[str, list[dict[str, str]]]]:
-    """A row per step that any of the runs has, a cell per run."""
+    """Return a row per step that any of the runs has, a cell per run."""
     names = dict.fromkeys(step.run.step for one in report.history for step in one.steps)
     return [
         (name, [_cell(next((s for s in one.steps if s.run.step == name), None))
@@ -94,7 +94,7 @@ def _rows(report: ProjectReport) -> list[tuple[str, list[dict[str, str]]]]:
 
 
 def _cell(step: StepTold | None) -> dict[str, str]:
-    """Status, duration and key figure of a step in one run."""
+    """Return status, duration and key figure of a step in one run."""
     if step is None:
         return {"status": "–", "mark": "none", "took": "", "figure": "", "trouble": ""}
     status = status_words(step)
@@ -118,7 +118,7 @@ def _pair(found: RunsCompared) -> dict[str, Any]:
 
 
 def _best(report: ProjectReport) -> list[str]:
-    """What the newest comparison surely found by the samples of benches, for the head of the page.
+    """Say what the newest comparison surely found by the samples of benches, for the page's head.
 
     Other intervals do not hold what the machine did between two runs.
     """

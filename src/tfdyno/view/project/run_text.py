@@ -22,7 +22,7 @@ _WORDS = {"finished": "done", "running": "would run"}
 def run_text(
     run: ProjectRun, *, folder: Path, dry: bool = False, width: int = WIDTH, colour: bool = False
 ) -> str:
-    """The answer of ``tfdyno run``.
+    """Return the answer of ``tfdyno run``.
 
     Args:
         run: The run, or what it would be.
@@ -49,7 +49,7 @@ def run_text(
 
 
 def start_text(project: Project, *, width: int = WIDTH) -> str:
-    """What was written, and what to type next.
+    """Return what was written, and what to type next.
 
     Args:
         project: As it stands in its file.
@@ -67,14 +67,14 @@ def start_text(project: Project, *, width: int = WIDTH) -> str:
 
 
 def ended_words(step: StepRun) -> str:
-    """``train: done in 34 s: accuracy 0.97``."""
+    """Write ``train: done in 34 s: accuracy 0.97``."""
     words = f"{step.step}: {_WORDS.get(step.status, step.status)} in {time_words(step.duration_s)}"
     told = step.error if step.status == "failed" else step.headline
     return f"{words}: {told}" if told else words
 
 
 def time_words(duration_s: float) -> str:
-    """``0.2 s``, ``34 s``, ``5 min 20 s``, ``2 h 5 min``."""
+    """Write ``0.2 s``, ``34 s``, ``5 min 20 s``, ``2 h 5 min``."""
     if duration_s < 10:
         return f"{duration_s:.1f} s"
     minutes, seconds = divmod(round(duration_s), 60)

@@ -50,7 +50,7 @@ _MOST_EPOCHS = 30
 
 
 def step_section(step: StepTold, benches: Benches) -> Section:
-    """What one step found, its figures and its key figures.
+    """Return what one step found, its figures and its key figures.
 
     Args:
         step: As the run has it.
@@ -71,7 +71,7 @@ def step_section(step: StepTold, benches: Benches) -> Section:
 
 
 def _finding(step: StepTold) -> tuple[str, str]:
-    """A heading, and what stands under it."""
+    """Return a heading, and what stands under it."""
     trouble, said = error_words(step), answer(step)
     if not step.reached:
         return f"{step.run.step} was not reached", "The run ended before it."
@@ -85,7 +85,7 @@ def _finding(step: StepTold) -> tuple[str, str]:
 
 
 def _table(step: StepTold) -> Table | None:
-    """The key figures; None where there are none."""
+    """Return the key figures; None where there are none."""
     of = any(one.of for one in step.figures)
     rows = tuple(
         (one.title, *((one.of,) if of else ()), value_words(one), bounds_words(one) or "–",
@@ -98,7 +98,7 @@ def _table(step: StepTold) -> Table | None:
 
 
 def _figures(step: StepTold, benches: Benches) -> tuple[tuple[Figure, ...], str]:
-    """The figures of the step's own page, and why there are none where there should be."""
+    """Return the figures of the step's own page, and why there are none where there should be."""
     draw = _DRAWERS.get(step.kind)
     try:
         if step.run.step in benches:
@@ -141,7 +141,7 @@ def _load(document: Raw) -> Iterator[Figure | None]:
 
 
 def _epochs(document: Raw) -> tuple[str, Table] | None:
-    """The metrics of each epoch; None where there are none."""
+    """Return the metrics of each epoch; None where there are none."""
     history = {name: one for name, one in part(document, "history").items()
                if isinstance(one, list) and one}  # fmt: skip
     if not history:

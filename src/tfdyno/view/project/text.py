@@ -36,7 +36,7 @@ _COLOURS = {
 }  # fmt: skip
 _BULLET = "  "
 _LOG_LINES = 4
-"""Of the log of a step that failed."""
+"""The lines of the log of a step that failed."""
 _NAME = 20
 """Columns that a step's name may take in a table."""
 _WIDE = 100
@@ -44,7 +44,7 @@ _WIDE = 100
 
 
 def report_text(report: ProjectReport, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The head of the page and a table of steps, then what changed since the runs before."""
+    """Return the head of the page and a table of steps, then what changed since the runs before."""
     told = report.told
     title = f"{told.run.project}, run {told.run.id} of {when(told.run.started_at)}"
     first = f"{paint(title, 'bold', colour=colour)}\n{wrapped(run_sentence(told), width=width)}"
@@ -83,7 +83,7 @@ def _steps(told: RunTold, width: int, colour: bool) -> str:
 
 
 def _key_figure(one: StepTold, width: int) -> str:
-    """What a step stands for; where there is little room the interval is left to the sentences."""
+    """Write what a step stands for; with little room the interval is left to the sentences."""
     if not one.figures:
         return ""
     first = one.figures[0]
@@ -91,7 +91,7 @@ def _key_figure(one: StepTold, width: int) -> str:
 
 
 def _took(one: StepTold) -> str:
-    """How long it took to make; empty where it was not made in this run."""
+    """Return how long it took to make; empty where it was not made in this run."""
     made = one.run.duration_s and one.run.status != "reused"
     return seconds_words(one.run.duration_s) if made else ""
 
@@ -107,7 +107,7 @@ def _troubles(told: RunTold, width: int) -> str:
 
 
 def compared_text(found: RunsCompared, *, width: int = WIDTH, colour: bool = False) -> str:
-    """What changed from one run to the next, and what each figure gained by it."""
+    """Return what changed from one run to the next, and what each figure gained by it."""
     title = paint(f"From {found.before} to {found.after}", "bold", colour=colour)
     said = [f"{steps}: {text}" for steps, text in changes_words(found.changes)]
     said = said or ["nothing that a step rests on has changed"]
@@ -125,7 +125,7 @@ def _list(name: str, lines: Sequence[str], width: int) -> list[str]:
 
 
 def runs_text(runs: Sequence[ProjectRun], *, width: int = WIDTH, colour: bool = False) -> str:
-    """A line per run, the newest first."""
+    """Return a line per run, the newest first."""
     projects = len({one.project for one in runs}) > 1
     rows = []
     for one in runs:
@@ -151,7 +151,7 @@ def runs_text(runs: Sequence[ProjectRun], *, width: int = WIDTH, colour: bool = 
 
 
 def run_text(told: RunTold, *, width: int = WIDTH, colour: bool = False) -> str:
-    """One run, step by step: why it was made or reused, its key, its output, its error."""
+    """Return one run, step by step: why it was made or reused, its key, its output, its error."""
     run = told.run
     title = f"{run.id}  {run.project}, {when(run.started_at)} UTC, tfdyno {run.tfdyno}"
     blocks = [f"{paint(title, 'bold', colour=colour)}\n{wrapped(run_sentence(told), width=width)}"]
@@ -184,7 +184,7 @@ def _step(one: StepTold, width: int, colour: bool) -> str:
 
 
 def removal_text(found: Removal, *, removed: bool, width: int = WIDTH) -> str:
-    """What goes, or went."""
+    """Return what goes, or went."""
     if found.is_empty:
         return "\n".join(["There is no run to remove.", *_left(found, width)])
     verb = "Removed" if removed else "Would remove"

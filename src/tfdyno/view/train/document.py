@@ -22,7 +22,7 @@ class TrainTold:
     output: str
     """The folder of the run."""
     reference: str
-    """Of the workload, as typed."""
+    """The workload, as typed."""
     recipe: Recipe
     environment: Environment
     telemetry: Telemetry
@@ -31,7 +31,7 @@ class TrainTold:
 
 
 def train_document(told: TrainTold) -> dict[str, Any]:
-    """The answer as JSON has it; numbers that are not finite become null when it is written."""
+    """Write the answer as JSON has it; numbers that are not finite become null when written."""
     outcome = told.outcome
     fields = to_builtins(outcome)
     return {

@@ -32,14 +32,14 @@ _MOST_NAMED = 4
 
 
 def read_layout(line: str) -> Layout | None:
-    """The layout in a line of progress; None where it holds none."""
+    """Return the layout in a line of progress; None where it holds none."""
     if not line.startswith('{"event": "layout"'):
         return None
     return from_builtins(json.loads(line)["layout"], Layout, where="a layout")
 
 
 def headline(layout: Layout) -> str:
-    """What each device holds, of how much."""
+    """Return what each device holds, of how much."""
     own, whole = device_bytes(layout), whole_bytes(layout)
     slots = ""
     if layout.whole_slot_bytes:
@@ -54,7 +54,7 @@ def headline(layout: Layout) -> str:
 
 
 def warnings(layout: Layout) -> list[str]:
-    """What silently does nothing: kernels without a rule, rules without a weight."""
+    """Return what silently does nothing: kernels without a rule, rules without a weight."""
     said = []
     if left := unmatched(layout):
         named = [f"{one.path} {format_bytes(one.bytes)}" for one in left[:_MOST_NAMED]]
@@ -71,7 +71,7 @@ def warnings(layout: Layout) -> list[str]:
 
 
 def layout_text(layout: Layout, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The whole of it.
+    """Return the whole of it.
 
     Args:
         layout: Of a built model.
@@ -96,7 +96,7 @@ def layout_text(layout: Layout, *, width: int = WIDTH, colour: bool = False) -> 
 
 
 def _rows(layout: Layout) -> list[tuple[str, ...]]:
-    """Kernels that differ in the number of their layer alone are one row; the rest is the last."""
+    """Join kernels that differ in their layer's number alone; the rest is the last row."""
     alike: defaultdict[tuple[str, tuple[int, ...], tuple[str, ...]], list[Placed]]
     alike = defaultdict(list)
     for one in layout.weights:

@@ -19,7 +19,7 @@ _FITS = {"yes": "fits", "no": "does not fit", "may not": "may not fit"}
 
 
 def train_preview_text(plan: TrainPreview, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The whole plan: what would be trained, how, for how long, and where it would be kept.
+    """Return the whole plan: what would be trained, how, for how long, and where it would be kept.
 
     Args:
         plan: What was planned.
@@ -36,7 +36,7 @@ def train_preview_text(plan: TrainPreview, *, width: int = WIDTH, colour: bool =
 
 
 def headline(plan: TrainPreview) -> str:
-    """What would be trained, and for how long, as far as that is known."""
+    """Return what would be trained, and for how long, as far as that is known."""
     steps = plan.steps_per_epoch
     verb = "would go on" if plan.goes_on else "would train"
     length = plural(plan.epochs, "epoch") + (f" of {plural(steps, 'step')}" if steps else "")
@@ -79,7 +79,7 @@ def facts(plan: TrainPreview) -> list[tuple[str, str]]:
 
 
 def settings_text(plan: TrainPreview, *, width: int = WIDTH, colour: bool = False) -> str:
-    """Each setting of the recipe with what it does, or why it is there."""
+    """Return each setting of the recipe with what it does, or why it is there."""
     changed = diff(Recipe(), plan.recipe)
     if not changed:
         return "Recipe: no settings; everything stays as the script has it."
@@ -92,7 +92,7 @@ def settings_text(plan: TrainPreview, *, width: int = WIDTH, colour: bool = Fals
 
 
 def train_preview_document(plan: TrainPreview) -> dict[str, Any]:
-    """The plan as JSON has it."""
+    """Return the plan as JSON has it."""
     fields = to_builtins(plan)
     found = fields.pop("estimate")
     names = (

@@ -30,9 +30,9 @@ class TrainEvent:
     """Counted from 1."""
     epochs: int = 1
     step: int = 0
-    """Of this epoch."""
+    """The step of this epoch."""
     steps: int = 0
-    """Of a whole epoch."""
+    """The steps of a whole epoch."""
     metrics: dict[str, float | None] = field(default_factory=dict)
     """None: not a number."""
     samples_per_s: float | None = None
@@ -42,7 +42,7 @@ class TrainEvent:
 
 
 def read_event(line: str) -> TrainEvent | None:
-    """The event in a line of progress; None where the line is the name of a stage."""
+    """Return the event in a line of progress; None where the line is the name of a stage."""
     if not line.startswith("{"):
         return None
     try:
@@ -71,28 +71,28 @@ def _is_metric(value: object) -> bool:
 
 
 def place_words(event: TrainEvent) -> str:
-    """``epoch 2/10``."""
+    """Write ``epoch 2/10``."""
     return f"epoch {event.epoch}/{event.epochs}"
 
 
 def step_words(event: TrainEvent) -> str:
-    """``120/500``, or ``120`` where nobody knows how many there are."""
+    """Write ``120/500``, or ``120`` where nobody knows how many there are."""
     return f"{event.step:,}/{event.steps:,}" if event.steps else f"{event.step:,}"
 
 
 def metric_words(event: TrainEvent) -> str:
-    """``loss 0.312  accuracy 0.91``: the loss first, and not more than fit a line."""
+    """Write ``loss 0.312  accuracy 0.91``: the loss first, and not more than fit a line."""
     return "  ".join(named_metrics(event.metrics)[:_MOST_METRICS])
 
 
 def named_metrics(metrics: Mapping[str, float | None]) -> list[str]:
-    """``loss 0.312``, ``accuracy 0.91``: the loss first, those of the validation last."""
+    """Write ``loss 0.312``, ``accuracy 0.91``: the loss first, those of the validation last."""
     names = sorted(metrics, key=lambda name: (name.startswith("val_"), name != "loss"))
     return [f"{name} {_number(metrics[name])}" for name in names]
 
 
 def speed_words(event: TrainEvent) -> str:
-    """``812 samples/s  MFU 31 %  1.2 GiB``; what is not known is left out."""
+    """Write ``812 samples/s  MFU 31 %  1.2 GiB``; what is not known is left out."""
     parts = []
     if event.samples_per_s:
         parts.append(f"{significant(event.samples_per_s)} samples/s")
@@ -104,12 +104,12 @@ def speed_words(event: TrainEvent) -> str:
 
 
 def eta_words(event: TrainEvent) -> str:
-    """``ETA 12 min``; empty where it is not known."""
+    """Write ``ETA 12 min``; empty where it is not known."""
     return f"ETA {short_hours(event.eta_s / HOUR_S)}" if event.eta_s else ""
 
 
 def line_words(event: TrainEvent) -> str:
-    """All of it in one line."""
+    """Return all of it in one line."""
     at = "" if event.kind == "epoch" else step_words(event)
     parts = (place_words(event), at, metric_words(event), speed_words(event), eta_words(event))
     return "  ".join(filter(None, parts))

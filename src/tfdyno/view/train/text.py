@@ -29,7 +29,7 @@ _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", "d
 
 
 def train_text(told: TrainTold, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The whole answer.
+    """Return the whole answer.
 
     Args:
         told: What came out.
@@ -49,7 +49,7 @@ def train_text(told: TrainTold, *, width: int = WIDTH, colour: bool = False) -> 
 
 
 def headline(told: TrainTold) -> str:
-    """What was learned, in how many epochs and steps, how long it took and how fast it was."""
+    """Say what was learned, in how many epochs and steps, how long it took and how fast it was."""
     outcome = told.outcome
     name = PurePath(told.reference.partition(":")[0]).name or told.reference
     name = told.reference if told.reference.startswith(("task:", "keras:")) else name
@@ -65,13 +65,13 @@ def headline(told: TrainTold) -> str:
 
 
 def metrics_words(outcome: TrainOutcome) -> str:
-    """The metrics of the last epoch: the loss first, those of the validation last."""
+    """Return the metrics of the last epoch: the loss first, those of the validation last."""
     last = {name: values[-1] for name, values in outcome.history.items() if values}
     return ", ".join(named_metrics(last))
 
 
 def facts(told: TrainTold) -> list[tuple[str, str]]:
-    """Where everything is, and what the numbers rest on; words are empty where nothing is known."""
+    """List where everything is, and what the numbers rest on; empty words: nothing is known."""
     outcome = told.outcome
     kept = plural(len(outcome.checkpoints), "checkpoint")
     newest = PurePath(outcome.checkpoints[-1]).name if outcome.checkpoints else ""

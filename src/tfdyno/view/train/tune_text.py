@@ -33,7 +33,7 @@ def tune_text(
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
-    """The whole answer.
+    """Return the whole answer.
 
     Args:
         told: What came out.
@@ -76,7 +76,7 @@ def _summary(told: Tuning, folder: str, files: tuple[str, ...], width: int, colo
 
 
 def _measured(told: Tuning, width: int, colour: bool) -> str:
-    """The trials that have a throughput, the fastest first."""
+    """Return the trials that have a throughput, the fastest first."""
     ranked = sorted(
         (one for one in told.trials if one.samples_per_s and one.status != "same"),
         key=lambda one: -one.samples_per_s,
@@ -111,7 +111,7 @@ def _planned(told: Tuning, width: int, colour: bool) -> str:
 
 
 def _unrun(told: Tuning, width: int) -> str:
-    """Those that need no run or failed, with the reason of each."""
+    """Return those that need no run or failed, with the reason of each."""
     odd = [one for one in told.trials if one.status in ("not_fit", "hopeless", "failed")]
     lines = [_block(f"trial {one.number}", _why(one), width) for one in odd[:MOST_REASONS]]
     if len(odd) > MOST_REASONS:
@@ -143,7 +143,7 @@ def _interval(one: Trial) -> str:
 def _table(
     heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], width: int, colour: bool
 ) -> str:
-    """Columns to the right, the last to the left and filled: no setting is cut off."""
+    """Return columns to the right, the last to the left and filled: no setting is cut off."""
     sizes = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads) - 1)]
     lines = []
     for row in (heads, *rows):

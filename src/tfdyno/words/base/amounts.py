@@ -30,7 +30,7 @@ DEARER_TIMES_RATIO = 2.0
 
 
 def about_hours(hours: float) -> str:
-    """Two digits and a whole word: ``6.7 hours``, ``18 minutes``, ``54 days``."""
+    """Return two digits and a whole word: ``6.7 hours``, ``18 minutes``, ``54 days``."""
     if hours < A_SECOND_H:
         return "a second"
     _, factor, _, word = _time(hours)
@@ -39,7 +39,7 @@ def about_hours(hours: float) -> str:
 
 
 def short_hours(hours: float) -> str:
-    """Two digits and the sign of the unit: ``6.7 h``, ``18 min``."""
+    """Return two digits and the sign of the unit: ``6.7 h``, ``18 min``."""
     if hours < A_SECOND_H:
         return "under 1 s"
     _, factor, sign, _ = _time(hours)
@@ -47,21 +47,21 @@ def short_hours(hours: float) -> str:
 
 
 def batch_words(most: int | None) -> str:
-    """The largest batch in words: ``2,088``, ``1,048,576 or more``, ``not known``."""
+    """Return the largest batch in words: ``2,088``, ``1,048,576 or more``, ``not known``."""
     if most is None:
         return "not known"
     return f"{most:,} or more" if most == MOST_SAMPLES else f"{most:,}"
 
 
 def batch_cell(most: int | None) -> str:
-    """The largest batch in a table: ``2,088``, ``≥1,048,576``, ``–`` where it is not known."""
+    """Write a table's largest batch: ``2,088``, ``≥1,048,576``, ``–`` where it is not known."""
     if most is None:
         return "–"
     return f"≥{most:,}" if most == MOST_SAMPLES else f"{most:,}"
 
 
 def table_time(time: float) -> str:
-    """A time as a bare number: one decimal below 100, two digits below 1."""
+    """Return a time as a bare number: one decimal below 100, two digits below 1."""
     return f"{time:,.0f}" if time >= 100.0 else f"{time:.1f}" if time >= 1 else f"{time:.2g}"
 
 
@@ -77,7 +77,7 @@ def table_hours_range(value_h: Interval) -> str:
 
 
 def hours_range(hours: Interval) -> str:
-    """``5.4–8.4 h``, in the unit of the best estimate."""
+    """Write ``5.4–8.4 h``, in the unit of the best estimate."""
     if hours.high < A_SECOND_H:
         return "under 1 s"
     _, factor, sign, _ = _time(hours.best)
@@ -85,13 +85,13 @@ def hours_range(hours: Interval) -> str:
 
 
 def dashed(low: float, high: float, digits: int = 2) -> str:
-    """Two bounds with so many digits: ``5.4–8.4``; one number where they round to the same."""
+    """Write two bounds with so many digits: ``5.4–8.4``; one number where they round alike."""
     first, last = significant(low, digits), significant(high, digits)
     return first if first == last else f"{first}–{last}"
 
 
 def about_usd(usd: float) -> str:
-    """Two digits: ``$5.40``, ``$30``, ``$1,200``."""
+    """Return two digits: ``$5.40``, ``$30``, ``$1,200``."""
     if usd >= WHOLE_DOLLARS_USD or usd == 0:
         return f"${significant(usd, 2)}"
     if usd < A_CENT_USD:
@@ -100,18 +100,18 @@ def about_usd(usd: float) -> str:
 
 
 def roughly_usd(usd: float) -> str:
-    """``about_usd`` with its own ``about``: ``about $5.40``, ``under $0.01``."""
+    """Write ``about_usd`` with its own ``about``: ``about $5.40``, ``under $0.01``."""
     text = about_usd(usd)
     return text if text.startswith("under") else f"about {text}"
 
 
 def table_usd(usd: float) -> str:
-    """Cents, without the sign: ``5.37``, ``1,204.10``; two digits below ten cents."""
+    """Write cents, without the sign: ``5.37``, ``1,204.10``; two digits below ten cents."""
     return f"{usd:,.2f}" if usd >= CENTS_USD or usd == 0 else significant(usd, 2)
 
 
 def usd_range(usd: Interval) -> str:
-    """``$4.30–6.70``; whole dollars from $10 on."""
+    """Write ``$4.30–6.70``; whole dollars from $10 on."""
     if usd.low < A_CENT_USD:
         return f"up to {about_usd(usd.high)}" if usd.high >= A_CENT_USD else "under $0.01"
     first, last = about_usd(usd.low), about_usd(usd.high).removeprefix("$")
@@ -119,12 +119,12 @@ def usd_range(usd: Interval) -> str:
 
 
 def usd_per_h(usd: float) -> str:
-    """``$0.80/h``."""
+    """Write ``$0.80/h``."""
     return f"${usd:,.2f}/h" if usd >= A_CENT_USD else f"${significant(usd, 2)}/h"
 
 
 def table_ms(seconds: float) -> str:
-    """Milliseconds: whole from 10 ms on, two digits below."""
+    """Return milliseconds: whole from 10 ms on, two digits below."""
     milliseconds = seconds * 1e3
     return f"{milliseconds:,.0f}" if milliseconds >= 10.0 else significant(milliseconds, 2)
 
@@ -136,12 +136,12 @@ def table_ms_range(value_s: Interval) -> str:
 
 
 def step_unit(step_s: float) -> tuple[float, str]:
-    """The unit that a time of at most some seconds reads best in: its seconds and its sign."""
+    """Return the unit that such a time reads best in: its seconds and its sign."""
     return next((factor, unit) for below_s, factor, unit in _STEPS_S if step_s < below_s)
 
 
 def about_step(step_s: Interval) -> tuple[str, str]:
-    """Best and range of a step in the unit that reads best: (``47 ms``, ``40–56``)."""
+    """Write best and range of a step in the unit that reads best: (``47 ms``, ``40–56``)."""
     factor, unit = step_unit(step_s.best)
     return (
         f"{significant(step_s.best / factor, 2)} {unit}",
@@ -150,33 +150,33 @@ def about_step(step_s: Interval) -> tuple[str, str]:
 
 
 def gib(value_bytes: float) -> str:
-    """Number of GiB, three digits at most: ``10.5``, ``0.42``."""
+    """Return number of GiB, three digits at most: ``10.5``, ``0.42``."""
     return table_time(value_bytes / GIB)
 
 
 def gib_part(value_bytes: float) -> str:
-    """A part of the memory in GiB: two decimals below 10, so that parts can be added up."""
+    """Return a part of the memory in GiB: two decimals below 10, so that parts can be added up."""
     value = value_bytes / GIB
     return f"{value:.2f}" if value < 10 else f"{value:,.1f}"
 
 
 def gib_range(value_bytes: Interval) -> str:
-    """The range of a size in GiB."""
+    """Return the range of a size in GiB."""
     return f"{gib(value_bytes.low)}–{gib(value_bytes.high)}"
 
 
 def of_gib(used_bytes: float, usable_bytes: float) -> str:
-    """``10.5 of 79 GiB``."""
+    """Write ``10.5 of 79 GiB``."""
     return f"{gib(used_bytes)} of {significant(usable_bytes / GIB, 2)} GiB"
 
 
 def percent(ratio: float) -> str:
-    """A share or change: ``42%``; one digit below one percent."""
+    """Return a share or change: ``42%``; one digit below one percent."""
     return f"{ratio:.0%}" if ratio >= 0.01 or ratio == 0 else f"{significant(ratio * 100, 1)}%"
 
 
 def interval_percent(value: Interval) -> str:
-    """How far the range reaches from the best estimate: ``−19 to +23%``."""
+    """Return how far the range reaches from the best estimate: ``−19 to +23%``."""
     if value.best <= 0:
         return "–"
     low, high = (1 - value.low / value.best) * 100, (value.high / value.best - 1) * 100
@@ -184,14 +184,14 @@ def interval_percent(value: Interval) -> str:
 
 
 def dearer(ratio: float) -> str:
-    """A ratio of costs above 1 in words: ``3% dearer``, ``2.5x the price``."""
+    """Write a ratio of costs above 1 in words: ``3% dearer``, ``2.5x the price``."""
     if ratio >= DEARER_TIMES_RATIO:
         return f"{significant(ratio, 2)}x the price"
     return f"{percent(ratio - 1.0)} dearer"
 
 
 def plain(value: float) -> str:
-    """A number that the user gave, as it was given: 24, 0.5, 1,000."""
+    """Return a number that the user gave, as it was given: 24, 0.5, 1,000."""
     return f"{value:,.6g}" if value < 1e6 else f"{value:,.0f}"
 
 
@@ -211,7 +211,7 @@ def listed(names: Sequence[str], *, most: int = 0) -> str:
 
 
 def capital(text: str) -> str:
-    """``text`` with its first letter in upper case and the rest as it is."""
+    """Write ``text`` with its first letter in upper case and the rest as it is."""
     return text[:1].upper() + text[1:]
 
 

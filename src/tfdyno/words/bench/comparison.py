@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def verdict_words(base: str, other: str, found: Comparison) -> str:
-    """The answer in one sentence, such as ``B is 1.24x as fast as A (1.19–1.30, 99 %)``."""
+    """Return the answer in one sentence, such as ``B is 1.24x as fast as A (1.19–1.30, 99 %)``."""
     if found.verdict == "not_comparable":
         return f"{other} does not compare with {base}: {found.reason}"
     bounds = interval_words(found.interval)
@@ -26,12 +26,12 @@ def verdict_words(base: str, other: str, found: Comparison) -> str:
 
 
 def ratio_words(ratio: float) -> str:
-    """``1.24x``; three decimals close to 1, where the second would hide the effect."""
+    """Write ``1.24x``; three decimals close to 1, where the second would hide the effect."""
     return f"{ratio:.{_decimals(ratio)}f}x"
 
 
 def interval_words(interval: tuple[float, float]) -> str:
-    """``1.19–1.30``; one more decimal, or two, where the bounds would read the same."""
+    """Write ``1.19–1.30``; one more decimal, or two, where the bounds would read the same."""
     digits = max(map(_decimals, interval))
     ways = [tuple(f"{bound:.{digits + more}f}" for bound in interval) for more in range(3)]
     low, high = next((way for way in ways if way[0] != way[1]), ways[0])
@@ -49,7 +49,7 @@ def price_words(
     samples_per_usd: float,
     usd_per_epoch: float | None,
 ) -> str:
-    """What a dollar buys on one offer, with the date and the source of its price."""
+    """Return what a dollar buys on one offer, with the date and the source of its price."""
     kind = "spot" if offer.spot else "on demand"
     times = f"{machines} x " if machines > 1 else ""
     epoch = f", {dollars(usd_per_epoch)} an epoch" if usd_per_epoch is not None else ""
@@ -61,14 +61,14 @@ def price_words(
 
 
 def dollars(usd: float) -> str:
-    """``$1.20``, ``$0.0694``, ``$1,230``."""
+    """Write ``$1.20``, ``$0.0694``, ``$1,230``."""
     if usd >= 100.0:
         return f"${usd:,.0f}"
     return f"${usd:.2f}" if usd >= 1.0 else f"${significant(usd)}"
 
 
 def gap_words(found: Gap) -> str:
-    """The measured step beside its estimate."""
+    """Return the measured step beside its estimate."""
     estimated_s, anchor = found.estimated_s, found.anchor
     best, bounds = step_words(estimated_s.best, (estimated_s.low, estimated_s.high))
     measured = seconds_words(anchor.measured_s)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def main_stage(result: LoadResult) -> LoadStage:
-    """The stretch that the answer is about: the knee's, else the only or last one."""
+    """Return the stretch that the answer is about: the knee's, else the only or last one."""
     if result.knee_rate_per_s is not None:
         at_knee = [
             one
@@ -29,7 +29,7 @@ def main_stage(result: LoadResult) -> LoadStage:
 
 
 def headline(result: LoadResult, *, name: str = "") -> str:
-    """The answer in one sentence; why there is none comes first.
+    """Return the answer in one sentence; why there is none comes first.
 
     Args:
         result: The test.
@@ -63,24 +63,24 @@ def headline(result: LoadResult, *, name: str = "") -> str:
 
 
 def plan_words(plan: LoadPlan) -> str:
-    """``64 clients``, ``800 requests/s``."""
+    """Write ``64 clients``, ``800 requests/s``."""
     if plan.kind == "closed":
         return f"{plan.clients:,} {'client' if plan.clients == 1 else 'clients'}"
     return f"{significant(plan.rate_per_s)} requests/s"
 
 
 def load_words(plan: LoadPlan) -> str:
-    """``800 requests/s``; ``800 requests/s, longer`` where that stretch decides on the rate."""
+    """Write ``800 requests/s``; ``800 requests/s, longer`` where that stretch decides the rate."""
     return f"{plan_words(plan)}, longer" if plan.decides else plan_words(plan)
 
 
 def ms(value: Interval | None) -> str:
-    """Milliseconds with three digits; a dash where nothing was measured."""
+    """Return milliseconds with three digits; a dash where nothing was measured."""
     return significant(value.best * 1e3) if value else "–"
 
 
 def ms_range(value: Interval | None) -> str:
-    """``12.1–13.4``: the interval in milliseconds; ``at least 12.1`` without an upper end."""
+    """Write ``12.1–13.4``: the interval in ms; ``at least 12.1`` without an upper end."""
     if value is None:
         return "–"
     if math.isinf(value.high):
@@ -89,22 +89,22 @@ def ms_range(value: Interval | None) -> str:
 
 
 def rows_words(mean_rows: float) -> str:
-    """``1 row``, ``23.5 rows``."""
+    """Write ``1 row``, ``23.5 rows``."""
     return f"{significant(mean_rows)} {'row' if mean_rows == 1.0 else 'rows'}"
 
 
 def usd_words(usd: float) -> str:
-    """``$0.42``; three digits below a cent."""
+    """Write ``$0.42``; three digits below a cent."""
     return f"${usd:,.2f}" if usd >= 0.1 else f"${significant(usd)}"
 
 
 def wrong_words(stage: LoadStage) -> str:
-    """``500: 3, timed out: 2``; a dash where nothing went wrong."""
+    """Write ``500: 3, timed out: 2``; a dash where nothing went wrong."""
     return ", ".join(f"{name}: {n:,}" for name, n in stage.figures.errors.items()) or "–"
 
 
 def batch_rows(stage: LoadStage) -> list[tuple[str, int, float]]:
-    """The histogram: size in words, batches, their share; no empty ranges at its ends."""
+    """Return the histogram: size in words, batches, their share; no empty ranges at its ends."""
     batches = stage.run.batches
     total = sum(batches.values())
     if not total:
@@ -127,7 +127,7 @@ def _size(key: int, before: int, *, bounds: bool) -> str:
 
 
 def mark_of(result: LoadResult, stage: LoadStage) -> str:
-    """``* `` at the knee, ``x `` where the promise was broken; empty where none was given."""
+    """Write ``* `` at the knee, ``x `` where the promise was broken; empty where none was given."""
     if stage.holds is None:
         return "  " if result.p99_limit_s else ""
     if not stage.holds:

@@ -29,7 +29,7 @@ _DATA = {
 
 
 def step_words(median_s: float, interval_s: tuple[float, float]) -> tuple[str, str]:
-    """Median and interval in the unit that reads best: (``52.1 ms``, ``51.8–52.6``).
+    """Return median and interval in the unit that reads best: (``52.1 ms``, ``51.8–52.6``).
 
     Three digits, and up to two more where the bounds would read the same.
     """
@@ -48,31 +48,31 @@ def step_words(median_s: float, interval_s: tuple[float, float]) -> tuple[str, s
 
 
 def seconds_words(seconds: float) -> str:
-    """``8.21 s``, ``412 ms``; ``2 min 5 s`` from two minutes on."""
+    """Write ``8.21 s``, ``412 ms``; ``2 min 5 s`` from two minutes on."""
     if seconds >= 120.0:
         return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
     return step_words(seconds, (seconds, seconds * 2))[0]
 
 
 def rate_words(task: BenchTask, per_s: float) -> str:
-    """``614 images/s`` where the first input is a picture, else ``614 samples/s``."""
+    """Write ``614 images/s`` where the first input is a picture, else ``614 samples/s``."""
     return f"{significant(per_s)} {unit_of(task)}/s"
 
 
 def unit_of(task: BenchTask) -> str:
-    """What one sample of the batch is: images, else samples; steps where the batch is unknown."""
+    """Name the batch's samples: images, else samples; steps where the batch is unknown."""
     if not task.batch_size:
         return "steps"
     return "images" if task.inputs and _IMAGE.fullmatch(task.inputs[0]) else "samples"
 
 
 def batch_words(task: BenchTask) -> str:
-    """``batch 128``."""
+    """Write ``batch 128``."""
     return f"batch {task.batch_size:,}" if task.batch_size else "an unknown batch"
 
 
 def device_words(environment: Environment) -> str:
-    """``NVIDIA H100 80GB HBM3``, ``2 x NVIDIA L4``, ``2 CPUs (AMD EPYC 7B13)``."""
+    """Write ``NVIDIA H100 80GB HBM3``, ``2 x NVIDIA L4``, ``2 CPUs (AMD EPYC 7B13)``."""
     if environment.device == "cpu" or not environment.cards:
         return f"{plural(environment.cpu_count, 'CPU')} ({environment.cpu})"
     names = [card.name for card in environment.cards]
@@ -81,7 +81,7 @@ def device_words(environment: Environment) -> str:
 
 
 def environment_words(environment: Environment) -> str:
-    """Versions and machine in one sentence; what is unknown is left out."""
+    """Return versions and machine in one sentence; what is unknown is left out."""
     named = [
         ("driver", environment.driver), ("CUDA", environment.cuda), ("cuDNN", environment.cudnn),
         ("TensorFlow", environment.tensorflow), ("Keras", environment.keras),
@@ -101,12 +101,12 @@ def environment_words(environment: Environment) -> str:
 
 
 def recipe_words(recipe: Recipe) -> str:
-    """Settings that are not as the script has them: ``precision=mixed_float16``; empty: none."""
+    """Write settings other than the script's: ``precision=mixed_float16``; empty: none."""
     return ", ".join(f"{name}={given}" for name, (_, given) in diff(Recipe(), recipe).items())
 
 
 def task_words(one: Measurement) -> str:
-    """What was run, in one sentence."""
+    """Return what was run, in one sentence."""
     task = one.task
     parts = [
         f"{'training' if task.mode == 'train' else 'inference'} in {task.policy}",
@@ -120,12 +120,12 @@ def task_words(one: Measurement) -> str:
 
 
 def memory_words(one: Measurement, summary: Summary) -> str:
-    """Peak memory and whose it is."""
+    """Write peak memory and whose it is."""
     return peak_words(summary.peak_memory_bytes, one.runs[0].memory_kind if one.runs else "process")
 
 
 def peak_words(peak_bytes: float, kind: str) -> str:
-    """``3.1 GiB at most (TensorFlow's allocator on the GPU)``; kind: ``allocator``, ``process``."""
+    """Write ``3.1 GiB at most (TensorFlow's allocator on the GPU)``, by the kind of peak."""
     whose = "TensorFlow's allocator on the GPU"
     if kind == "process":
         whose = "the process, Python and TensorFlow included"
@@ -133,7 +133,7 @@ def peak_words(peak_bytes: float, kind: str) -> str:
 
 
 def energy_words(summary: Summary) -> str:
-    """Power and energy; empty where no card told of them."""
+    """Write power and energy; empty where no card told of them."""
     parts = []
     if summary.utilisation_ratio is not None:
         parts.append(f"GPU busy {summary.utilisation_ratio:.0%} of the time")
@@ -145,5 +145,5 @@ def energy_words(summary: Summary) -> str:
 
 
 def metric_words(run: BenchRun) -> str:
-    """``accuracy 0.912, loss 0.31`` at the end of a run's last epoch."""
+    """Write ``accuracy 0.912, loss 0.31`` at the end of a run's last epoch."""
     return ", ".join(f"{name} {significant(value)}" for name, value in run.metrics.items())

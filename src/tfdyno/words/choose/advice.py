@@ -41,14 +41,14 @@ _SMALL = {1: "one", 2: "two", 3: "three", 4: "four"}
 
 
 def brief(name: str) -> str:
-    """A card's name as people say it: without the maker's brand in front."""
+    """Return a card's name as people say it: without the maker's brand in front."""
     for brand in _BRANDS:
         name = name.removeprefix(f"{brand} ")
     return name
 
 
 def card(candidate: Candidate) -> str:
-    """The hardware with its count or share: ``8 x H100``, ``H100``, ``1/6 of A10``."""
+    """Return the hardware with its count or share: ``8 x H100``, ``H100``, ``1/6 of A10``."""
     share = candidate.offer.gpu_fraction if candidate.offer else 1.0
     if share < 1.0:
         return f"1/{round(1.0 / share)} of {brief(candidate.gpu_name)}"
@@ -57,7 +57,7 @@ def card(candidate: Candidate) -> str:
 
 
 def terms(candidate: Candidate) -> str:
-    """How it is had: ``spot``, ``on demand``, ``owned``, ``no offer``."""
+    """Return how it is had: ``spot``, ``on demand``, ``owned``, ``no offer``."""
     if candidate.offer is None:
         return "no offer"
     if candidate.offer.provider == OWNED:
@@ -66,7 +66,7 @@ def terms(candidate: Candidate) -> str:
 
 
 def purpose(run: Run, mode: str) -> str:
-    """What the hours are for: ``for all 90 epochs``, ``for a million samples``."""
+    """Return what the hours are for: ``for all 90 epochs``, ``for a million samples``."""
     if mode == "infer" or run.length_source == "assumed":
         return f"for {_samples(run.samples)}"
     if run.epochs > 1:
@@ -77,7 +77,7 @@ def purpose(run: Run, mode: str) -> str:
 
 
 def headline(ranking: Sequence[Candidate], balanced: Candidate | None, run: Run) -> str:
-    """The answer as an order with two rounded numbers; why there is none, where there is none."""
+    """Write the answer as an order with two rounded numbers; or why there is none."""
     if balanced is None:
         return _no_answer(ranking, run)
     hours, what = about_hours(balanced.hours.best), purpose(run, balanced.estimate.mode)
@@ -90,17 +90,17 @@ def headline(ranking: Sequence[Candidate], balanced: Candidate | None, run: Run)
 
 
 def range_line(candidate: Candidate) -> str:
-    """The range of the answer and whether it fits, in one line."""
+    """Return the range of the answer and whether it fits, in one line."""
     money = f", {usd_range(candidate.cost_usd)}" if candidate.cost_usd else ""
     return f"Nine times in ten: {hours_range(candidate.hours)}{money}. {fit_words(candidate)}"
 
 
 SHORT_COPY = 0.05
-"""Of a step: copying a batch in less is not worth a word."""
+"""The share of a step below which copying a batch is not worth a word."""
 
 
 def validation_line(candidate: Candidate) -> str:
-    """How much of the answer is validation; empty where none is counted."""
+    """Return how much of the answer is validation; empty where none is counted."""
     part = candidate.validation_h
     if part is None:
         return ""
@@ -110,7 +110,7 @@ def validation_line(candidate: Candidate) -> str:
 
 
 def copied_line(candidate: Candidate) -> str:
-    """What fit adds where data lie in the host's memory, of which the hours know nothing."""
+    """Return what fit adds where data lie in the host's memory, of which the hours know nothing."""
     one = candidate.estimate
     if one.fit_step_s is None or not is_longer_in_fit(one):
         return ""
@@ -124,13 +124,13 @@ def copied_line(candidate: Candidate) -> str:
 
 
 def is_longer_in_fit(one: Estimate) -> bool:
-    """Whether what ``fit`` adds to a step is worth a word."""
+    """Return whether what ``fit`` adds to a step is worth a word."""
     fed = one.fit_step_s
     return fed is not None and fed.best >= (1.0 + SHORT_COPY) * one.step_s.best
 
 
 def validation_words(run: Run, found: Validation | None, mode: str) -> str:
-    """What of the validation is in hours and cost, for the list of assumptions."""
+    """Return what of the validation is in hours and cost, for the list of assumptions."""
     if mode == "infer":
         return ""
     if found and found.samples == 0:
@@ -154,7 +154,7 @@ def validation_words(run: Run, found: Validation | None, mode: str) -> str:
 
 
 def memory_line(advice: Advice) -> str:
-    """What stands behind the memory of the cards; empty where the compiler does for every one."""
+    """Say what stands behind the cards' memory; empty where the compiler does for every one."""
     if advice.open_fits:
         return f"Whether the step fits {_open_cards(advice)} is open: no compile has settled it."
     if advice.exact or not advice.picks:
@@ -163,7 +163,7 @@ def memory_line(advice: Advice) -> str:
 
 
 def first_line(advice: Advice) -> str:
-    """That an answer is not the last, and what is still being settled."""
+    """Say that an answer is not the last, and what is still being settled."""
     if advice.open_fits:
         what = f"whether the step fits {_open_cards(advice)}"
     else:
@@ -179,13 +179,13 @@ def _open_cards(advice: Advice) -> str:
 
 
 def fit_state(estimate: Estimate) -> str:
-    """The estimate's ``fits``; ``probably not`` where no compile confirms that it is too large."""
+    """Return the estimate's ``fits``; ``probably not`` where no compile confirms too large."""
     too_large = estimate.device_memory_bytes.best > estimate.usable_memory_bytes
     return "probably not" if estimate.fits == "unverified" and too_large else estimate.fits
 
 
 def fit_words(candidate: Candidate) -> str:
-    """Whether the step fits, with the figures (``Fits: 10.5 of 79 GiB``)."""
+    """Return whether the step fits, with the figures (``Fits: 10.5 of 79 GiB``)."""
     estimate = candidate.estimate
     used = of_gib(estimate.device_memory_bytes.best, estimate.usable_memory_bytes)
     return {
@@ -198,7 +198,7 @@ def fit_words(candidate: Candidate) -> str:
 
 
 def pick_reason(title: Title, picks: Mapping[Title, Candidate], run: Run, *, choices: int) -> str:
-    """Why this one, compared with the pick next to it; ``choices`` were open to choose from."""
+    """Say why this one, compared with the pick next to it; ``choices`` were open to choose from."""
     chosen, cheapest, balanced = picks[title], picks["cheapest"], picks["balanced"]
     if title == "cheapest":
         return _cheapest_reason(chosen, picks["fastest"], run, choices)
@@ -212,12 +212,12 @@ def pick_reason(title: Title, picks: Mapping[Title, Candidate], run: Run, *, cho
 
 
 def spared_reason(more: Candidate) -> str:
-    """Why the balanced pick is not the machine with more GPUs that arithmetic prefers."""
+    """Return why the balanced pick is not the machine with more GPUs that arithmetic prefers."""
     return f"{card(more)} would save less than 5 minutes"
 
 
 def fed_words(candidate: Candidate) -> str:
-    """``8 vCPUs can feed 0.62 of an A100``; empty where no input pipeline was measured.
+    """Write ``8 vCPUs can feed 0.62 of an A100``; empty where no input pipeline was measured.
 
     With the stages of one thread that hold them back, where more vCPUs would not help.
     """
@@ -232,7 +232,7 @@ def fed_words(candidate: Candidate) -> str:
 
 
 def feed_line(candidate: Candidate) -> str:
-    """What the CPUs of the answer do for it, with the figures behind; empty: not measured."""
+    """Say what the answer's CPUs do for it, with the figures behind; empty: not measured."""
     given = candidate.feeding
     if given is None:
         return ""
@@ -245,7 +245,7 @@ def feed_line(candidate: Candidate) -> str:
 
 
 def a_card(name: str) -> str:
-    """``an A100``, ``a T4``, ``8 x A100``, ``1/6 of A10``."""
+    """Write ``an A100``, ``a T4``, ``8 x A100``, ``1/6 of A10``."""
     if name[0].isdigit():
         return name
     letters = name[1:2].isupper() or name[1:2].isdigit()
@@ -253,7 +253,7 @@ def a_card(name: str) -> str:
 
 
 def row_reason(candidate: Candidate, run: Run, *, stale: bool) -> str:
-    """The one thing to know about a row: why it is out, or what holds it back."""
+    """Return the one thing to know about a row: why it is out, or what holds it back."""
     estimate, verdict = candidate.estimate, candidate.verdict
     if verdict == "cannot run":
         return candidate.tensorflow.partition(": ")[2] or candidate.tensorflow
@@ -286,7 +286,7 @@ def row_reason(candidate: Candidate, run: Run, *, stale: bool) -> str:
 
 
 def _pace(candidate: Candidate) -> str:
-    """``memory traffic sets the pace``; where data come late, by how much."""
+    """Write ``memory traffic sets the pace``; where data come late, by how much."""
     bound = candidate.estimate.bound_by
     found = f"{_HELD.get(bound, bound)} sets the pace"
     is_short = candidate.feeding is not None and candidate.feeding.is_short
@@ -298,7 +298,7 @@ def _no_way_out(most: int | None, none_fits: str) -> str:
 
 
 def marks(picks: Sequence[Pick], candidate: Candidate) -> list[str]:
-    """The titles that a candidate holds."""
+    """Return the titles that a candidate holds."""
     return [pick.title for pick in picks if pick.candidate.slug == candidate.slug]
 
 
@@ -327,7 +327,7 @@ def _cheapest_reason(chosen: Candidate, fastest: Candidate, run: Run, choices: i
 
 
 def _compared(one: Candidate, other: Candidate) -> str:
-    """``3% dearer, 42% less time``; equal costs and owned cards have words of their own."""
+    """Write ``3% dearer, 42% less time``; equal costs and owned cards have words of their own."""
     ours, theirs = _usd(one), _usd(other)
     saved = f"{percent(1.0 - one.hours.best / other.hours.best)} less time"
     if theirs <= 0.0 or ours / theirs >= 1.005:

@@ -18,38 +18,38 @@ if TYPE_CHECKING:
 
 
 def choice(candidate: Candidate) -> str:
-    """``4 x A100 on demand, 2.8 h, $14``."""
+    """Write ``4 x A100 on demand, 2.8 h, $14``."""
     money = f", {about_usd(candidate.cost_usd.best)}" if candidate.cost_usd else ""
     return f"{card(candidate)} {terms(candidate)}, {short_hours(candidate.hours.best)}{money}"
 
 
 def no_spot(candidate: Candidate) -> Change:
-    """Without capacity that can be taken away."""
+    """Say the change without capacity that can be taken away."""
     return Change(condition="no spot instances", consequence=choice(candidate))
 
 
 def sooner(deadline_h: float, candidate: Candidate) -> Change:
-    """With a deadline that the answer misses."""
+    """Say the change with a deadline that the answer misses."""
     return Change(condition=f"done in {short_hours(deadline_h)}", consequence=choice(candidate))
 
 
 def input_in_time(candidate: Candidate) -> Change:
-    """With an input pipeline that keeps up with every card."""
+    """Say the change with an input pipeline that keeps up with every card."""
     return Change(condition="input that keeps up", consequence=choice(candidate))
 
 
 def no_deadline(candidate: Candidate) -> Change:
-    """Without the deadline that was asked for."""
+    """Say the change without the deadline that was asked for."""
     return Change(condition="no deadline", consequence=choice(candidate))
 
 
 def no_budget(candidate: Candidate) -> Change:
-    """Without the budget that was asked for."""
+    """Say the change without the budget that was asked for."""
     return Change(condition="no budget", consequence=choice(candidate))
 
 
 def price_flip(price_usd_per_h: float, pick: Candidate, other: Candidate) -> Change:
-    """With another price of the picked card."""
+    """Say the change with another price of the picked card."""
     offer = pick.offer
     price = f"{usd_per_h(offer.usd_per_h)} in {offer.priced_on[:7]}" if offer else "no price"
     listed = f"{card(pick)}: {price}"
@@ -60,7 +60,7 @@ def price_flip(price_usd_per_h: float, pick: Candidate, other: Candidate) -> Cha
 
 
 def larger_batch(limits: Sequence[tuple[int, str]], pick: Candidate) -> Change | None:
-    """With a larger batch: the first card to drop out, half of them, the pick.
+    """Say the change with a larger batch: the first card to drop out, half of them, the pick.
 
     None without any, and where every card holds as many samples as are estimated.
     """
@@ -78,7 +78,7 @@ def larger_batch(limits: Sequence[tuple[int, str]], pick: Candidate) -> Change |
 
 
 def newer_tensorflow(names: Sequence[str], release: str) -> Change:
-    """With a TensorFlow that has code for the cards that had to leave."""
+    """Say the change with a TensorFlow that has code for the cards that had to leave."""
     what = brief(names[0]) if len(names) == 1 else plural(len(names), "card")
     verb = "joins" if len(names) == 1 else "join"
     return Change(
@@ -87,7 +87,7 @@ def newer_tensorflow(names: Sequence[str], release: str) -> Change:
 
 
 def buying(gpu: Gpu, hours: float, rent_usd_per_h: float, runs: float) -> Change:
-    """When a card at its launch price has paid for itself, and what it asks of the computer.
+    """Say when a card at launch price has paid for itself, and what it asks of the computer.
 
     ``runs`` below 1 are not told.
     """

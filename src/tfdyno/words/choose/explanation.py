@@ -37,18 +37,18 @@ NOT_IDENTIFIED = "at its bound"
 
 
 def time_words(seconds: float) -> str:
-    """Three digits: ``9.94 ms``, ``8 µs``, ``1.2 s``."""
+    """Write three digits: ``9.94 ms``, ``8 µs``, ``1.2 s``."""
     factor, unit = step_unit(seconds)
     return f"{significant(seconds / factor)} {unit}" if seconds >= _LEAST_S else "0 µs"
 
 
 def host(costs: Iterable[HostCost]) -> str:
-    """``159 × 6 µs host_xla + 53 × 50 µs host_xla_convolution``."""
+    """Write ``159 × 6 µs host_xla + 53 × 50 µs host_xla_convolution``."""
     return " + ".join(f"{one.count:,} × {time_words(one.each_s)} {one.constant}" for one in costs)
 
 
 def title(price: KernelPrice) -> str:
-    """What is launched: ``convolution 3×3, 64 → 64 channels, 56×56, f16, weight gradient``."""
+    """Name a launch: ``convolution 3×3, 64 → 64 channels, 56×56, f16, weight gradient``."""
     parts = [_named(price), *_sizes(price), price.dtype]
     if price.route == "Winograd":
         parts.append("by Winograd's algorithm")
@@ -86,7 +86,7 @@ def _sizes(price: KernelPrice) -> list[str]:
 
 
 def work(price: KernelPrice) -> str:
-    """Launches, FLOPs and bytes: ``69 launches, 5.76 GFLOP, 7.55 GB (0.2–822 MB each)``."""
+    """Write ``69 launches, 5.76 GFLOP, 7.55 GB (0.2–822 MB each)``."""
     told = [plural(price.count, "launch", "launches")]
     if price.flops:
         told.append(format_si(price.flops, "FLOP"))
@@ -99,7 +99,7 @@ def work(price: KernelPrice) -> str:
 
 
 def layers(price: KernelPrice, most: int) -> str:
-    """The first layers by name, the others counted."""
+    """Return the first layers by name, the others counted."""
     if not price.layers:
         return "none of the model's"
     shown, left = price.layers[:most], len(price.layers) - most
@@ -107,7 +107,7 @@ def layers(price: KernelPrice, most: int) -> str:
 
 
 def formula(term: Term) -> str:
-    """A term with its numbers put in: ``7.55 GB / (1.56 TB/s × 0.55 e_reduce) = 8.83 ms``."""
+    """Write a term with its numbers: ``7.55 GB / (1.56 TB/s × 0.55 e_reduce) = 8.83 ms``."""
     more = _multiplied(term.more)
     if not term.peak:
         amount = f"{term.amount:,.0f}{more} × {time_words(term.each_s)} {term.each}"
@@ -117,7 +117,7 @@ def formula(term: Term) -> str:
 
 
 def reached(price: KernelPrice) -> str:
-    """Utilisation, and what holds the kernel."""
+    """Write utilisation, and what holds the kernel."""
     shares = [f"{percent(price.bandwidth_ratio)} of the bandwidth"]
     if price.peak_ratio is not None:
         less = " (Winograd multiplies less)" if price.route == "Winograd" else ""
@@ -126,7 +126,7 @@ def reached(price: KernelPrice) -> str:
 
 
 def exchange(one: Exchange) -> str:
-    """The exchange of gradients with its numbers put in."""
+    """Return the exchange of gradients with its numbers put in."""
     rounds, buckets = 2 * (one.replicas - 1), one.payload_bytes / max(one.bucket_bytes, 1.0)
     return (
         f"{rounds}/{one.replicas} × {format_si(one.payload_bytes, 'B')} / "
@@ -140,7 +140,7 @@ def exchange(one: Exchange) -> str:
 
 
 def _hops(one: Exchange) -> str:
-    """The way of a small message: a ring in every node, a tree between nodes."""
+    """Return the way of a small message: a ring in every node, a tree between nodes."""
     inside = 2 * (one.replicas // one.nodes - 1)
     ways = [f"{inside} hops × {time_words(one.latency_s)}"] if inside or one.nodes == 1 else []
     if one.nodes > 1:
@@ -150,7 +150,7 @@ def _hops(one: Exchange) -> str:
 
 
 def peak(one: Peak) -> str:
-    """A rate of the data sheet and what it is the product of."""
+    """Return a rate of the data sheet and what it is the product of."""
     rate = f"{format_si(one.rate_per_s, one.unit)}/s"
     if not one.sm_count:
         return rate
@@ -162,14 +162,14 @@ def peak(one: Peak) -> str:
 
 
 def origin(one: Constant) -> str:
-    """Where a value comes from in two words: ``fitted``, ``at its bound``, ``taken``."""
+    """Write where a value comes from in two words: ``fitted``, ``at its bound``, ``taken``."""
     if not one.fitted:
         return "taken"
     return "fitted" if one.identified else NOT_IDENTIFIED
 
 
 def value(one: Constant) -> str:
-    """The value as formulas show it: seconds and bytes in the unit that reads best."""
+    """Return the value as formulas show it: seconds and bytes in the unit that reads best."""
     unit = one.unit.split()[0]
     if unit == "s":
         return time_words(one.value)
@@ -179,12 +179,12 @@ def value(one: Constant) -> str:
 
 
 def numbered(sources: Iterable[str]) -> dict[str, int]:
-    """Every source once, with its number from 1."""
+    """Return every source once, with its number from 1."""
     return {text: number for number, text in enumerate(dict.fromkeys(sources), start=1)}
 
 
 def meanings(why: Explanation) -> dict[str, str]:
-    """What the constants of the formulas stand for."""
+    """Return what the constants of the formulas stand for."""
     factors = [
         factor
         for price in why.kernels

@@ -29,15 +29,15 @@ KINDS = {
 
 
 def cause(name: str) -> str:
-    """The words for a key of ``Estimate.terms_s``."""
+    """Return the words for a key of ``Estimate.terms_s``."""
     return CAUSES.get(name, name)
 
 
 def kind(name: str) -> str:
-    """The words, in the plural, for a kind of kernel."""
+    """Return the words, in the plural, for a kind of kernel."""
     return KINDS.get(name, name)
 
 
 def execution(name: str) -> str:
-    """How a step runs, as the page writes it: ``XLA``, ``graph``."""
+    """Return how a step runs, as the page writes it: ``XLA``, ``graph``."""
     return name.upper() if name == "xla" else name

@@ -13,7 +13,7 @@ _MOST_CAUSES = 3
 
 
 def left_out_note(path: str, reasons: Sequence[Sequence[str]]) -> str:
-    """One sentence on the rows of a price list that stay out; empty where all are taken.
+    """Return one sentence on the rows of a price list that stay out; empty where all are taken.
 
     Args:
         path: The list, as the user named it.

@@ -20,26 +20,26 @@ _SMALL_USD = 0.01
 
 
 def ms(seconds: float) -> str:
-    """``7.2 ms``, ``250 ms``, ``1.2 s``."""
+    """Write ``7.2 ms``, ``250 ms``, ``1.2 s``."""
     if seconds >= 1.0:
         return f"{significant(seconds, 3)} s"
     return f"{significant(seconds * 1e3, 3 if seconds >= 0.1 else 2)} ms"
 
 
 def per_s(rate: float) -> str:
-    """``347/s``, ``0.12/s``."""
+    """Write ``347/s``, ``0.12/s``."""
     return f"{rate:,.0f}/s" if rate >= 10.0 else f"{significant(rate, 2)}/s"
 
 
 def usd(amount: float) -> str:
-    """``$1,234``, ``$12.3``, ``$0.012``."""
+    """Write ``$1,234``, ``$12.3``, ``$0.012``."""
     if amount >= 100.0:
         return f"${amount:,.0f}"
     return f"${significant(amount, 3 if amount >= 1.0 else 2)}"
 
 
 def scaling_words(size: ServingSize) -> str:
-    """What an autoscaler does; empty where nothing is feasible."""
+    """Return what an autoscaler does; empty where nothing is feasible."""
     one = size.autoscaling
     if one is None:
         return ""
@@ -49,7 +49,7 @@ def scaling_words(size: ServingSize) -> str:
 
 
 def goal_words(goal: ServingGoal) -> str:
-    """What is asked, as a clause."""
+    """Return what is asked, as a clause."""
     requests = plural(round(goal.requests_per_day), "request")
     return (
         f"{requests} a day, {per_s(goal.peak_per_s)} at the peak, 99 of 100 within {ms(goal.p99_s)}"
@@ -57,7 +57,7 @@ def goal_words(goal: ServingGoal) -> str:
 
 
 def machine_words(one: ServingCandidate) -> str:
-    """``3 x L4``, ``1/6 of A10``, ``2 x (4 x T4)``."""
+    """Write ``3 x L4``, ``1/6 of A10``, ``2 x (4 x T4)``."""
     name = brief(one.replica.gpu_name)
     offer = one.offer
     each = offer.gpu_count if offer else 1
@@ -70,7 +70,7 @@ def machine_words(one: ServingCandidate) -> str:
 
 
 def seller_words(one: ServingCandidate) -> str:
-    """``gcp g2-standard-4``; ``owned``; ``no offer``."""
+    """Write ``gcp g2-standard-4``; ``owned``; ``no offer``."""
     offer = one.offer
     if offer is None:
         return "no offer"
@@ -81,7 +81,7 @@ def seller_words(one: ServingCandidate) -> str:
 
 def headline(ranking: Sequence[ServingCandidate], best: ServingCandidate | None,
              goal: ServingGoal) -> str:  # fmt: skip
-    """The answer in one sentence."""
+    """Return the answer in one sentence."""
     if best is None or best.at_peak is None:
         return _nothing(ranking, goal)
     rented = best.offer is not None and best.offer.provider != OWNED
@@ -118,7 +118,7 @@ def _nothing(ranking: Sequence[ServingCandidate], goal: ServingGoal) -> str:
 
 
 def replica_reason(replica: Replica, goal: ServingGoal, high_s: Mapping[int, float]) -> str:
-    """Why one replica does what it does."""
+    """Return why one replica does what it does."""
     name = brief(replica.gpu_name)
     if not replica.runs:
         return f"The TensorFlow wheel does not run on {name}."
@@ -132,7 +132,7 @@ def replica_reason(replica: Replica, goal: ServingGoal, high_s: Mapping[int, flo
 
 
 def _carries(replica: Replica) -> str:
-    """How a replica batches, and what that brings."""
+    """Return how a replica batches, and what that brings."""
     first = f"the first waits up to {ms(replica.max_delay_s)} for others"
     held = {
         "host": f"its front takes {ms(replica.host_s)} of a request, and the model could do more",
@@ -146,7 +146,7 @@ def _carries(replica: Replica) -> str:
 
 
 def row_reason(one: ServingCandidate, goal: ServingGoal) -> str:
-    """Why this row stands where it does, as a clause."""
+    """Return why this row stands where it does, as a clause."""
     replica = one.replica
     if one.verdict in ("cannot run", "does not fit", "too slow") or one.at_peak is None:
         return replica.reason.rstrip(".")
@@ -163,7 +163,7 @@ def row_reason(one: ServingCandidate, goal: ServingGoal) -> str:
 
 
 def pick_reason(title: str, chosen: Mapping[str, ServingCandidate]) -> str:
-    """Why this one has the title."""
+    """Return why this one has the title."""
     one, cheapest = chosen[title], chosen["cheapest"]
     late = ms(one.at_peak.p99_s) if one.at_peak else "?"
     if title == "cheapest":

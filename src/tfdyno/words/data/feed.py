@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.feed_document import FeedTold
 
 BUSY_RATIO = 0.1
-"""Of the CPUs: others that take more spoil the figures."""
+"""The share of the CPUs from which on others spoil the figures."""
 NO_GAIN = 0.3
 """An exponent below it: more CPUs hardly help."""
 _KINDS = {
@@ -26,29 +26,29 @@ _KINDS = {
 
 
 def rate_words(rate: Interval) -> str:
-    """``2,930 samples/s (2,870–3,000)``; without the range where it has no width."""
+    """Write ``2,930 samples/s (2,870–3,000)``; without the range where it has no width."""
     between = range_words(rate)
     return f"{significant(rate.best)} samples/s" + (f" ({between})" if "–" in between else "")
 
 
 def range_words(rate: Interval) -> str:
-    """``2,870–3,000``: three digits, for measured rates lie close together."""
+    """Write ``2,870–3,000``: three digits, for measured rates lie close together."""
     return dashed(rate.low, rate.high, 3)
 
 
 def cpus_words(count: float) -> str:
-    """``1 CPU``, ``2.5 CPUs``."""
+    """Write ``1 CPU``, ``2.5 CPUs``."""
     return f"{count:g} CPU" + ("" if count == 1 else "s")
 
 
 def headline(told: FeedTold) -> str:
-    """The rate and what sets it."""
+    """Return the rate and what sets it."""
     rate = f"{told.feed.title} gives {rate_words(told.rate_per_s)} on {cpus_words(told.cpus)}"
     return f"{rate}: {pace_words(told)}"
 
 
 def pace_words(told: FeedTold) -> str:
-    """What sets the pace, and what follows for more CPUs."""
+    """Return what sets the pace, and what follows for more CPUs."""
     busy = f"{significant(told.busy_cpus, 2)} of {cpus_words(told.cpus)} busy"
     if told.pace == "cpu" and told.other_ratio > BUSY_RATIO:
         return (
@@ -88,7 +88,7 @@ def _python_words(told: FeedTold) -> str:
 
 
 def about(told: FeedTold) -> str:
-    """What was measured: batches, bytes, the state of the files."""
+    """Return what was measured: batches, bytes, the state of the files."""
     feed = told.feed
     size = f"batches of {feed.batch_size:,}, {format_bytes(feed.batch_bytes)} each"
     cost = told.law.sample_cpu_s
@@ -103,7 +103,7 @@ def about(told: FeedTold) -> str:
 
 
 def state_words(feed: Feed) -> str:
-    """Whether the files of the rounds that stand lay in memory."""
+    """Return whether the files of the rounds that stand lay in memory."""
     rounds = [one for one in feed.rounds if one.kind != "cold"]
     read, from_disk = sum(one.read_bytes for one in rounds), sum(one.disk_bytes for one in rounds)
     share = from_disk / read if read else 0.0
@@ -111,7 +111,7 @@ def state_words(feed: Feed) -> str:
 
 
 def limits(told: FeedTold) -> list[tuple[str, str]]:
-    """What each part could give by itself."""
+    """Return what each part could give by itself."""
     law = told.law
     found = []
     if law.sample_cpu_s.best:
@@ -161,7 +161,7 @@ def _cold(told: FeedTold) -> str:
 
 
 def need_cells(need: FeedNeed, told: FeedTold) -> list[str]:
-    """A card's row: name, step, need, CPUs for it with their range, and what it gets here."""
+    """Write a card's row: name, step, need, CPUs for it with their range, and what it gets here."""
     fewest, best, most = need.cpus
     if best is None:
         cpus, between = "none", f"{significant(fewest, 2)}–none" if fewest else "–"
@@ -180,7 +180,7 @@ def need_cells(need: FeedNeed, told: FeedTold) -> list[str]:
 
 
 def need_sentence(need: FeedNeed, told: FeedTold) -> str:
-    """What the measured machine does for a card: how much of it is fed, and what it needs."""
+    """Say what the measured machine does for a card: how much of it is fed, and what it needs."""
     share, fed = significant(need.fed_ratio, 2), told.fed_ratio(need)
     card = f"{a_card(brief(need.gpu_name))} ({dashed(fed.low, fed.high)})"
     here = f"These {cpus_words(told.cpus)} feed {share} of {card}"
@@ -191,7 +191,7 @@ def need_sentence(need: FeedNeed, told: FeedTold) -> str:
 
 
 def assumption_words(feed: Feed, law: FeedLaw, assumed: Assumed) -> str:
-    """What ``advise`` takes for the input of every offer."""
+    """Return what ``advise`` takes for the input of every offer."""
     rate, cpus = law.points[-1].rate_per_s, law.points[-1].cpus
     where = feed.environment.cpu if feed.environment else "the machine that was measured"
     if feed.cpu_kind == "core":
@@ -207,7 +207,7 @@ def assumption_words(feed: Feed, law: FeedLaw, assumed: Assumed) -> str:
 
 
 def warnings_of(told: FeedTold) -> list[str]:
-    """What a reader must know to trust the figures."""
+    """Return what a reader must know to trust the figures."""
     feed = told.feed
     found = list(feed.notes)
     if told.other_ratio > BUSY_RATIO:

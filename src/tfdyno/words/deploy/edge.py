@@ -31,11 +31,11 @@ GUESSED = (
 
 
 MARK = "*"
-"""Behind a device of which figures are unverified."""
+"""The mark behind a device of which figures are unverified."""
 
 
 def unverified_words(verdicts: Sequence[EdgeVerdict]) -> str:
-    """How many devices have figures that nobody checked; empty: none."""
+    """Return how many devices have figures that nobody checked; empty: none."""
     count = sum(bool(one.unverified) for one in verdicts)
     if not count:
         return ""
@@ -46,24 +46,24 @@ def unverified_words(verdicts: Sequence[EdgeVerdict]) -> str:
 
 
 def threads_words(timing: EdgeTiming) -> str:
-    """``1 thread``, ``2 threads``."""
+    """Write ``1 thread``, ``2 threads``."""
     return plural(timing.threads, "thread")
 
 
 def seconds(value_s: float) -> str:
-    """``1.2 s``, ``34 ms``, ``5.6 µs``: two digits, as the guess is no better."""
+    """Write ``1.2 s``, ``34 ms``, ``5.6 µs``: two digits, as the guess is no better."""
     factor, unit = step_unit(value_s)
     return f"{significant(value_s / factor, 2)} {unit}"
 
 
 def class_words(verdict: EdgeVerdict) -> str:
-    """Its class, or the two between which it may be."""
+    """Write its class, or the two between which it may be."""
     best, worst = SHORT[verdict.best_class], SHORT[verdict.latency_class]
     return worst if best == worst else f"{best} to {worst}"
 
 
 def shape_words(port: EdgePort) -> str:
-    """``float32 [any, 28, 28, 1]``."""
+    """Write ``float32 [any, 28, 28, 1]``."""
     sizes = ["any" if i in port.open_axes else str(size) for i, size in enumerate(port.shape)]
     quantised = (
         f", value = {port.scale:.4g} × (q − {port.zero_point})".replace("− -", "+ ")

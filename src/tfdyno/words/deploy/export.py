@@ -23,7 +23,7 @@ NOTHING = "–"
 
 
 def headline(found: ExportResult) -> str:
-    """What was kept, and what was not."""
+    """Return what was kept, and what was not."""
     kept: list[str] = [one.format for one in found.artefacts if one.kept]
     failed: list[str] = [one.format for one in found.artefacts if not one.kept]
     title = found.source.title
@@ -36,7 +36,7 @@ def headline(found: ExportResult) -> str:
 
 
 def answer(found: ExportResult) -> str:
-    """On what it was compared, and the worst of it."""
+    """Say on what it was compared, and the worst of it."""
     first = found.artefacts[0].verification
     worst = max(found.artefacts, key=lambda one: one.verification.max_abs)
     parts = [f"Compared on {first.data}"]
@@ -50,7 +50,7 @@ def answer(found: ExportResult) -> str:
 
 
 def accuracy_lines(found: ExportResult) -> str:
-    """Of every format that was judged; once for those that came out alike."""
+    """Write a line for every judged format; one for those that came out alike."""
     told: dict[tuple[float, float], list[str]] = {}
     for one in found.artefacts:
         if one.verification.accuracy:
@@ -65,7 +65,7 @@ def accuracy_lines(found: ExportResult) -> str:
 
 
 def accuracy_words(one: Artefact) -> str:
-    """``accuracy 96.1 % before and 95.9 % after (litert-int8)``."""
+    """Write ``accuracy 96.1 % before and 95.9 % after (litert-int8)``."""
     accuracy = one.verification.accuracy
     if accuracy is None:
         return ""
@@ -75,7 +75,7 @@ def accuracy_words(one: Artefact) -> str:
 
 
 def cells(one: Artefact) -> list[str]:
-    """The row of a format under ``HEADINGS``."""
+    """Return the row of a format under ``HEADINGS``."""
     found = one.verification
     accuracy, top1 = found.accuracy, found.top1_ratio
     mean = max((each.mean_abs for each in found.differences), default=0.0)
@@ -97,24 +97,24 @@ def cells(one: Artefact) -> list[str]:
 
 
 def used_columns(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Places of the headings that some format has a figure under."""
+    """Return places of the headings that some format has a figure under."""
     return [i for i in range(len(HEADINGS)) if i == 0 or any(row[i] != NOTHING for row in rows)]
 
 
 def difference_words(value: float) -> str:
-    """``0`` where equal to the last bit, else two digits; ``no number``: NaN on one side."""
+    """Write ``0`` where equal to the last bit, else two digits; ``no number``: NaN on one side."""
     if not math.isfinite(value):
         return "no number"
     return "0" if value == 0.0 else f"{value:.1e}"
 
 
 def percent_words(ratio: float) -> str:
-    """Never 100 % where one row differs."""
+    """Write percent, never 100 % where one row differs."""
     return "100 %" if ratio == 1.0 else f"{min(100 * ratio, 99.99):.2f} %"
 
 
 def ratio_words(one: Latency) -> str:
-    """``×1.30 (1.19–1.43)``: the model's time over that of the export."""
+    """Write ``×1.30 (1.19–1.43)``: the model's time over that of the export."""
     ratio = one.speedup_ratio
     return (
         f"×{significant(ratio.best, 2)} ({significant(ratio.low, 2)}–{significant(ratio.high, 2)})"
@@ -130,7 +130,7 @@ def _timed(one: Latency | None) -> tuple[str, str]:
 
 
 def fastest_words(artefacts: Sequence[Artefact]) -> str:
-    """Which format answers fastest at the smallest batch; all that cannot be told apart from it."""
+    """Say which format is fastest at the smallest batch; all that cannot be told apart from it."""
     timed = [one for one in artefacts if one.verification.latencies]
     best = min(timed, key=lambda one: one.verification.latencies[0].exported_s.best)
     first = best.verification.latencies[0]
@@ -146,7 +146,7 @@ def fastest_words(artefacts: Sequence[Artefact]) -> str:
 
 
 def signature_words(infos: tuple[TensorInfo, ...]) -> str:
-    """``image float32[batch,28,28,1]``."""
+    """Write ``image float32[batch,28,28,1]``."""
     return ", ".join(f"{one.name} {one.dtype}[{_sizes(one)}]" for one in infos)
 
 
@@ -158,7 +158,7 @@ def _sizes(one: TensorInfo) -> str:
 
 
 def about(found: ExportResult) -> list[tuple[str, str]]:
-    """Names and values of what was exported."""
+    """Return names and values of what was exported."""
     source, first = found.source, found.artefacts[0]
     size = f"{source.parameter_count:,} parameters, " if source.parameter_count else ""
     processing = [f"{name} in front" for name in [source.preprocess] if name]
@@ -173,7 +173,7 @@ def about(found: ExportResult) -> list[tuple[str, str]]:
 
 
 def detail_lines(one: Artefact) -> list[str]:
-    """What its converter told, that a reader may act on."""
+    """Return what its converter told, that a reader may act on."""
     lines = []
     floats = one.details.get("float_layers")
     if one.format == "litert-int8" and isinstance(floats, list | tuple):
@@ -185,7 +185,7 @@ def detail_lines(one: Artefact) -> list[str]:
 
 
 def notes(found: ExportResult) -> list[str]:
-    """All notes, each once."""
+    """Return all notes, each once."""
     told = list(found.notes)
     for one in found.artefacts:
         told += [f"{one.format}: {text}" for text in one.notes]
@@ -209,7 +209,7 @@ def notes(found: ExportResult) -> list[str]:
 
 
 def commands(found: ExportResult) -> list[tuple[str, str]]:
-    """What to do with what was exported."""
+    """Return what to do with what was exported."""
     made = []
     for one in found.artefacts:
         place = shlex.quote(one.path)

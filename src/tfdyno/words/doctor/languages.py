@@ -109,12 +109,12 @@ _REASONS = {
 
 
 def reason(text: str, language: Language) -> str:
-    """Why something was not looked at; as it stands where there is no translation."""
+    """Return why something was not looked at; as it stands where there is no translation."""
     return _REASONS.get(text, text) if language == "zh" else text
 
 
 def word(key: str, language: Language, **values: object) -> str:
-    """A word or sentence of the doctor, filled with values.
+    """Return a word or sentence of the doctor, filled with values.
 
     Raises:
         KeyError: The doctor has no such word.
@@ -124,7 +124,7 @@ def word(key: str, language: Language, **values: object) -> str:
 
 
 def behind_words(behind: Behind | None, tensorflow: str, language: Language = "en") -> str:
-    """Why the tables may not hold for a TensorFlow, in a sentence; empty: they do."""
+    """Return why the tables may not hold for a TensorFlow, in a sentence; empty: they do."""
     if behind is None:
         return ""
     return word(
@@ -134,7 +134,7 @@ def behind_words(behind: Behind | None, tensorflow: str, language: Language = "e
 
 
 def counted(number: int, key: str, language: Language) -> str:
-    """``1 error``, ``2 warnings``; in Chinese ``2 个错误``."""
+    """Write ``1 error``, ``2 warnings``; in Chinese ``2 个错误``."""
     if language == "zh":
         return f"{number} 个{word(key, language)}"
     return f"{number} {word(key if number == 1 else key + 's', language)}"

@@ -21,13 +21,13 @@ UNVERIFIED = "unverified on a device"
 
 
 def standing(estimate: Estimate) -> str:
-    """How far the memory of an estimate is verified: the label, or the card it was measured on."""
+    """Say how far an estimate's memory is verified: the label, or the card it was measured on."""
     measured = estimate.memory_measured_on
     return f"compared with {measured}" if measured else UNVERIFIED
 
 
 def standings(estimates: Sequence[Estimate]) -> str:
-    """The same of several, where cards of one generation may have been measured and others not."""
+    """Say the same of several, where cards of one generation may have been measured or not."""
     known = dict.fromkeys(one.memory_measured_on for one in estimates)
     if len(known) == 1:
         return standing(estimates[0])
@@ -36,7 +36,7 @@ def standings(estimates: Sequence[Estimate]) -> str:
 
 
 def taken(estimate: Estimate) -> str:
-    """What nvidia-smi shows beside it, and why; empty where that is not known."""
+    """Return what nvidia-smi shows beside it, and why; empty where that is not known."""
     if (found := estimate.process_memory_bytes) is None:
         return ""
     low, high = (format_bytes(size, 2) for size in (found.low, found.high))
@@ -44,7 +44,7 @@ def taken(estimate: Estimate) -> str:
 
 
 def recomputed(found: Rematerialisation | None) -> str:
-    """``needs 20.1 GiB; XLA recomputes to hold it in 13.3 GiB``; empty where all is kept."""
+    """Write ``needs 20.1 GiB; XLA recomputes to hold it in 13.3 GiB``; empty: all is kept."""
     if found is None:
         return ""
     need, held = (format_bytes(size, 3) for size in (found.need_bytes, found.held_bytes))
@@ -55,7 +55,7 @@ def recomputed(found: Rematerialisation | None) -> str:
 
 
 def slower(estimate: Estimate) -> str:
-    """A sentence on what recomputing means for the time; empty where all is kept."""
+    """Return a sentence on what recomputing means for the time; empty where all is kept."""
     words = recomputed(estimate.rematerialisation)
     if not words:
         return ""
@@ -65,7 +65,7 @@ def slower(estimate: Estimate) -> str:
 
 
 def proof(estimate: Estimate) -> str:
-    """What stands behind ``fits``, to follow its figures; empty without a compile at the batch."""
+    """Say what stands behind ``fits``, after its figures; empty without a compile at the batch."""
     if not estimate.fits_verified:
         return ""
     words = recomputed(estimate.rematerialisation)
@@ -73,12 +73,12 @@ def proof(estimate: Estimate) -> str:
 
 
 def train_command(workload: Workload, recipe: str) -> str:
-    """What trains by a recipe, with a place for the data where the workload brings none."""
+    """Return what trains by a recipe, with a place for the data where the workload brings none."""
     data = ("--data", "FILE.py:FUNCTION") if workload.kind in _NO_DATA else ()
     return typed("train", workload, *data, "--recipe", recipe)
 
 
 def typed(verb: str, workload: Workload, *words: str) -> str:
-    """``tfdyno train 'my run.py' --recipe fit.toml -- --deep``, ready to be typed."""
+    """Write ``tfdyno train 'my run.py' --recipe fit.toml -- --deep``, ready to be typed."""
     of_script = ["--", *workload.script_arguments] if workload.script_arguments else []
     return shlex.join(["tfdyno", verb, workload.reference, *words, *of_script])

@@ -19,7 +19,7 @@ OTHER_LEARNING = "changes what is learned"
 
 
 def plan_headline(plan: MemoryPlan, card: str) -> str:
-    """The answer: whether it fits, with what, at what cost."""
+    """Return the answer: whether it fits, with what, at what cost."""
     if plan.chosen is None:
         return _closest(plan, card)
     one = plan.chosen
@@ -34,7 +34,7 @@ def plan_headline(plan: MemoryPlan, card: str) -> str:
 
 
 def safe_sentence(plan: MemoryPlan) -> str:
-    """What to take where the chosen one is too near the limit; empty where there is no need."""
+    """Say what to take where the chosen one is too near the limit; empty: there is no need."""
     if plan.safe is None:
         return ""
     one = plan.safe
@@ -46,14 +46,14 @@ def safe_sentence(plan: MemoryPlan) -> str:
 
 
 def base_sentence(plan: MemoryPlan) -> str:
-    """What the script takes on its own."""
+    """Return what the script takes on its own."""
     one = plan.base.option
     said = "does not fit" if not one.fits else "fits" if is_settled(one) else "should fit"
     return f"As it is ({one.precision}, {batch_words(one)}) it {said}: {memory_words(one)}."
 
 
 def changes_of(option: Option, base: Option) -> list[str]:
-    """What is to be changed: ``mixed_float16``, ``batch 32 x 2``, ``recomputed blocks``."""
+    """Return what is to be changed: ``mixed_float16``, ``batch 32 x 2``, ``recomputed blocks``."""
     found = [option.precision] if option.precision != base.precision else []
     if option.accumulation > 1:
         found.append(f"batch {option.batch_size:,} × {option.accumulation}")
@@ -65,47 +65,47 @@ def changes_of(option: Option, base: Option) -> list[str]:
 
 
 def weighed_words(plan: MemoryPlan) -> str:
-    """``12 options were weighed``."""
+    """Write ``12 options were weighed``."""
     return f"{plural(plan.weighed, 'option')} {'was' if plan.weighed == 1 else 'were'} weighed"
 
 
 def batch_words(option: Option) -> str:
-    """``batch 64``, ``batch 32 × 2``."""
+    """Write ``batch 64``, ``batch 32 × 2``."""
     parts = f" × {option.accumulation}" if option.accumulation > 1 else ""
     return f"batch {option.batch_size:,}{parts}"
 
 
 def memory_words(option: Option) -> str:
-    """``14.2 of 15 GiB (12–16), unverified on a device``."""
+    """Write ``14.2 of 15 GiB (12–16), unverified on a device``."""
     held = option.device_memory_bytes
     spread = dashed(held.low / GIB, held.high / GIB)
     return f"{of_gib(held.best, option.usable_memory_bytes)} ({spread}), {standing(option)}"
 
 
 def standing(option: Option) -> str:
-    """What stands behind a figure of memory."""
+    """Return what stands behind a figure of memory."""
     if option.verified:
         return f"compiled at this very batch, {UNVERIFIED}"
     return UNVERIFIED if option.memory_made_by == "quick" else f"compiled, {UNVERIFIED}"
 
 
 def ratio_words(ratio: Interval) -> str:
-    """``1.04× [0.98–1.10]``."""
+    """Write ``1.04× [0.98–1.10]``."""
     return f"{ratio.best:.2f}× [{ratio.low:.2f}–{ratio.high:.2f}]"
 
 
 def fit_cell(option: Option) -> str:
-    """``yes``, ``?`` where the range reaches over the limit, ``no``."""
+    """Write ``yes``, ``?`` where the range reaches over the limit, ``no``."""
     return "no" if not option.fits else "yes" if is_settled(option) else "?"
 
 
 def is_settled(option: Option) -> bool:
-    """Whether an option that fits does so with its whole range, or by a compile of it."""
+    """Return whether an option that fits does so with its whole range, or by a compile of it."""
     return option.fits_surely or option.verified
 
 
 def shown_options(plan: MemoryPlan, most: int) -> list[PlannedOption]:
-    """The first of the front, with the chosen and the safe one among them; fastest first."""
+    """Return the first of the front, with the chosen and the safe one among them; fastest first."""
     named = [one.option for one in (plan.chosen, plan.safe) if one]
     first: Sequence[PlannedOption] = plan.options[:most]
     return [*first, *(one for one in plan.options[most:] if one.option in named)]

@@ -21,7 +21,7 @@ _UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 
 def head(told: RunTold) -> list[tuple[str, str]]:
-    """The project's answer: name of a step and what it found, for every step that found something.
+    """Return the project's answer: a step and what it found, for each that found something.
 
     Of a kind that several steps have, each stands for itself.
     """
@@ -33,7 +33,7 @@ def head(told: RunTold) -> list[tuple[str, str]]:
 
 
 def answer(step: StepTold) -> str:
-    """What a step found, in a sentence or two; its own headline where its kind says nothing."""
+    """Say what a step found, in a sentence or two; its headline where its kind says nothing."""
     tell = _ANSWERS.get(step.kind)
     try:
         said = " ".join(filter(None, tell(step))) if tell and step.document else ""
@@ -43,7 +43,7 @@ def answer(step: StepTold) -> str:
 
 
 def figure_of(step: StepTold, name: str) -> KeyFigure | None:
-    """The first figure of a name; None: the step has none."""
+    """Return the first figure of a name; None: the step has none."""
     return next((one for one in step.figures if one.name == name), None)
 
 
@@ -66,7 +66,7 @@ def _advise(step: StepTold) -> Iterator[str]:
 
 
 def same_offer(one: Raw, pick: Raw) -> bool:
-    """Whether a row of a ranking is what was picked."""
+    """Return whether a row of a ranking is what was picked."""
     return all(one.get(name) == pick.get(name) for name in ("gpu", "count", "offer", "spot"))
 
 
@@ -161,7 +161,7 @@ def _tune(step: StepTold) -> Iterator[str]:
 
 
 def _trials(document: Raw) -> str:
-    """``8 trials, 2 of which failed``, of those that ran; empty where none did."""
+    """Write ``8 trials, 2 of which failed``, of those that ran; empty where none did."""
     ran = [one for one in each(document, "trials") if one.get("ran")]
     failed = sum(one.get("status") == "failed" for one in ran)
     lost = f", {failed} of which failed" if failed else ""
@@ -169,7 +169,7 @@ def _trials(document: Raw) -> str:
 
 
 def settings_words(found: object) -> str:
-    """Settings as ``precision=mixed_float16, execution=xla``, however they are written."""
+    """Return settings as ``precision=mixed_float16, execution=xla``, however they are written."""
     if isinstance(found, dict):
         return ", ".join(f"{name}={value}" for name, value in found.items())
     if isinstance(found, list | tuple):
@@ -191,7 +191,7 @@ def _export(step: StepTold) -> Iterator[str]:
 
 
 def _accuracy(formats: Sequence[Raw]) -> str:
-    """How accuracy changed, in points, where it was looked at."""
+    """Return how accuracy changed, in points, where it was looked at."""
     said = []
     for one in formats:
         before, after = number(one, "accuracy_before"), number(one, "accuracy_after")
@@ -222,7 +222,7 @@ def _models(step: StepTold) -> Iterator[str]:
 
 
 def limit_words(seconds: float) -> str:
-    """A promise, as it was given."""
+    """Return a promise, as it was given."""
     return f"{1e3 * seconds:,.6g} ms"
 
 

@@ -29,13 +29,13 @@ NOT_KEPT = "not_kept"
 _RANGE_RATIO = 0.9
 """What an estimate's range holds in so many cases."""
 _SURE_RATIO = 0.95
-"""Of the intervals of bench, export and load tests."""
+"""The confidence of the intervals of bench, export and load tests."""
 _EDGE_SURE_RATIO = 0.96
 _HERE = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
 def kind_of(command: str, document: Raw) -> StepKind:
-    """What a document is, by itself where it says so, else by the command that printed it."""
+    """Tell a document's kind, by itself where it says so, else by the command that printed it."""
     form = str(document.get("format", ""))
     if form == LOAD_FORMAT:
         return "load"
@@ -50,14 +50,14 @@ def kind_of(command: str, document: Raw) -> StepKind:
 
 
 def key_figures(kind: StepKind, document: Raw) -> tuple[KeyFigure, ...]:
-    """The figures of a document; a figure whose keys are missing or no numbers is left out."""
+    """Return a document's figures; one whose keys are missing or no numbers is left out."""
     read = _READERS.get(kind)
     found = [one for one in read(document) if one] if read and document else []
     return tuple(sorted(found, key=lambda one: one.name == NOT_KEPT))  # no step stands for that
 
 
 def number(raw: object, *path: str | int) -> float | None:
-    """The finite number at a path of keys and places; None: there is none."""
+    """Return the finite number at a path of keys and places; None: there is none."""
     for key in path:
         try:
             raw = raw[key]  # type: ignore[index]
@@ -68,26 +68,26 @@ def number(raw: object, *path: str | int) -> float | None:
 
 
 def each(raw: Raw, name: str) -> Iterator[Raw]:
-    """The entries of a list that are objects."""
+    """Return the entries of a list that are objects."""
     found = raw.get(name)
     if isinstance(found, list | tuple):
         yield from (one for one in found if isinstance(one, dict))
 
 
 def part(raw: Raw, name: str) -> Raw:
-    """The object under a name; empty where there is none."""
+    """Return the object under a name; empty where there is none."""
     found = raw.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def picked(document: Raw) -> Raw:
-    """What ``advise`` recommends: balanced, else the cheapest; empty: nothing is feasible."""
+    """Return what ``advise`` recommends: balanced, else the cheapest; empty: none is feasible."""
     picks = part(document, "picks")
     return next((p for n in ("balanced", "cheapest", "fastest") if (p := part(picks, n))), {})
 
 
 def machine(document: Raw) -> str:
-    """Host, device and CPUs of a measurement's environment: ``desk, 2 x L4, 16 CPUs``."""
+    """Write host, device and CPUs of a measurement: ``desk, 2 x L4, 16 CPUs``."""
     environment = part(document, "environment")
     cards = Counter(str(one.get("name", "")) for one in each(environment, "cards"))
     several = " + ".join(f"{n} x {name}" if n > 1 else name for name, n in cards.items())
@@ -101,7 +101,7 @@ def _figure(
     name: str, title: str, value: float | None, unit: str, *, bounds: object = None,
     sure_ratio: float = 0.0, **more: Any,
 ) -> KeyFigure | None:  # fmt: skip
-    """A figure; ``bounds`` are a list of two, or an object with ``low`` and ``high``."""
+    """Return a figure; ``bounds`` are a list of two, or an object with ``low`` and ``high``."""
     if value is None:
         return None
     keys: tuple[str | int, str | int] = ("low", "high") if isinstance(bounds, dict) else (0, 1)
@@ -177,7 +177,7 @@ def _train(document: Raw) -> Iterator[KeyFigure | None]:
 
 
 def _metric_order(name: str) -> tuple[bool, bool, bool, str]:
-    """Of the validation first, accuracies before losses, the learning rate last."""
+    """Order the validation's first, accuracies before losses, the learning rate last."""
     return name in {"learning_rate", "lr"}, not name.startswith("val_"), "loss" in name, name
 
 
@@ -203,7 +203,7 @@ def _bench(document: Raw) -> Iterator[KeyFigure | None]:
 
 
 def _around(bounds: list[float] | None, value: float | None) -> list[float] | None:
-    """Bounds that hold the value, which is rounded otherwise than they are."""
+    """Widen bounds to hold the value, which is rounded otherwise than they are."""
     if bounds is None or value is None:
         return None
     return [min(bounds[0], value), max(bounds[1], value)]
@@ -219,7 +219,7 @@ def _diagnose(document: Raw) -> Iterator[KeyFigure | None]:
 
 
 def _proof(proof: Raw, title: str, place: str, *, of: str = "") -> KeyFigure | None:
-    """A change against the run as it was.
+    """Return a change against the run as it was.
 
     A run that has adopted it starts from there and finds no further gain. That is no loss: neither
     more nor less of it is better.
@@ -296,7 +296,7 @@ def _load(document: Raw) -> Iterator[KeyFigure | None]:
 
 
 def _served(document: Raw) -> str:
-    """Where the server was, as far as it is known: its machine is seldom told."""
+    """Say where the server was, as far as it is known: its machine is seldom told."""
     server, asker = part(document, "server"), str(document.get("machine", ""))
     try:
         host = urlsplit(str(document.get("url", ""))).hostname or ""
@@ -309,7 +309,7 @@ def _served(document: Raw) -> str:
 
 
 def _main_stage(document: Raw) -> Raw:
-    """The stretch that the figures are of, as ``load_words.main_stage`` chooses it."""
+    """Return the stretch that the figures are of, as ``load_words.main_stage`` chooses it."""
     stages, knee = list(each(document, "stages")), number(document, "knee_rate_per_s")
     held = [one for one in stages if one.get("holds")]
     at_knee = [one for one in held if number(one, "run", "plan", "rate_per_s") == knee]
@@ -319,7 +319,7 @@ def _main_stage(document: Raw) -> Raw:
 
 
 def _load_words(plan: Raw) -> str:
-    """``64 clients``, ``800 requests/s offered``."""
+    """Write ``64 clients``, ``800 requests/s offered``."""
     rate, clients = number(plan, "rate_per_s"), number(plan, "clients")
     if plan.get("kind") == "open" and rate:
         return f"{significant(rate)} requests/s offered"

@@ -43,12 +43,12 @@ _LONG = 60
 
 
 def sure_words(ratio: float) -> str:
-    """``95 %``."""
+    """Write ``95 %``."""
     return f"{100 * ratio:.3g} %"
 
 
 def value_words(one: KeyFigure) -> str:
-    """The number with its unit: ``186 samples/s``, ``$0.40``, ``1.24x``."""
+    """Return the number with its unit: ``186 samples/s``, ``$0.40``, ``1.24x``."""
     if one.unit == "s":
         return seconds_words(one.value)
     if one.unit == "h":
@@ -65,7 +65,7 @@ def value_words(one: KeyFigure) -> str:
 
 
 def bounds_words(one: KeyFigure) -> str:
-    """``155–182, 95 %``; empty where there is no interval."""
+    """Write ``155–182, 95 %``; empty where there is no interval."""
     if one.low is None or one.high is None:
         return ""
     said = "9 in 10" if one.basis == "estimated" else sure_words(one.confidence_ratio)
@@ -86,19 +86,19 @@ def bounds_words(one: KeyFigure) -> str:
 
 
 def figure_words(one: KeyFigure) -> str:
-    """Number and interval: ``165 samples/s (155–182, 95 %)``."""
+    """Return number and interval: ``165 samples/s (155–182, 95 %)``."""
     bounds = bounds_words(one)
     return f"{value_words(one)} ({bounds})" if bounds else value_words(one)
 
 
 def titled_words(one: KeyFigure) -> str:
-    """``throughput 165 samples/s (155–182, 95 %)``."""
+    """Write ``throughput 165 samples/s (155–182, 95 %)``."""
     of = f", {one.of}" if one.of else ""
     return f"{lower(one.title)}{of}: {figure_words(one)}"
 
 
 def basis_words(one: KeyFigure) -> str:
-    """What the number rests on."""
+    """Return what the number rests on."""
     if one.basis == "exact":
         return "counted"
     if one.basis == "estimated":
@@ -108,14 +108,14 @@ def basis_words(one: KeyFigure) -> str:
 
 
 def status_words(step: StepTold) -> str:
-    """``done``, ``reused``, ``failed``, ``stopped``, ``not reached``, ``running``, ``to come``."""
+    """Write ``done``, ``reused``, ``failed``, ``stopped``, ``not reached``, ``running`` ..."""
     if not step.reached:
         return "to come" if step.run.status == "running" else "not reached"
     return {"finished": "done"}.get(step.run.status, step.run.status)
 
 
 def run_sentence(told: RunTold) -> str:
-    """How far the run came: ``All 7 steps are done, 2 of them reused from before.``."""
+    """Return how far the run came: ``All 7 steps are done, 2 of them reused from before.``."""
     steps = told.steps
     done = [one for one in steps if one.run.status in DONE]
     if not steps:
@@ -134,7 +134,7 @@ def run_sentence(told: RunTold) -> str:
 
 
 def _done_words(done: int, count: int) -> str:
-    """``1 of 4 steps is done``."""
+    """Write ``1 of 4 steps is done``."""
     return f"{done} of {plural(count, 'step')} {'is' if done == 1 else 'are'} done"
 
 
@@ -148,24 +148,24 @@ def _all_done_words(steps: Sequence[StepTold]) -> str:
 
 
 def lower(text: str) -> str:
-    """With its first letter in lower case."""
+    """Write it with its first letter in lower case."""
     return text[:1].lower() + text[1:]
 
 
 def error_words(step: StepTold) -> str:
-    """Why there is nothing of a step; empty where there is something."""
+    """Return why there is nothing of a step; empty where there is something."""
     if step.run.error:
         return stopped(capital(step.run.error))
     return stopped(capital(step.trouble)) if step.trouble else ""
 
 
 def stopped(text: str) -> str:
-    """A text with a stop."""
+    """Return a text with a stop."""
     return text if not text or text.endswith((".", "?", "!")) else f"{text}."
 
 
 def change_words(one: Change) -> str:
-    """``option epochs: 5 → 6``; digests are cut, and a run that is not the one before is named."""
+    """Write ``option epochs: 5 → 6``; digests are cut, a run that is another is named."""
     return _change_words(one) + (f" (since {one.since})" if one.since else "")
 
 
@@ -195,7 +195,7 @@ def _short(text: str) -> str:
 
 
 def changes_words(found: Sequence[Change]) -> list[tuple[str, str]]:
-    """Names of steps and what changed for them; what is the same for several stands once."""
+    """Return names of steps and what changed for them; what is the same for several stands once."""
     grouped = dict[str, list[str]]()
     for one in found:
         grouped.setdefault(change_words(one), []).append(one.step)
@@ -209,7 +209,7 @@ def changes_words(found: Sequence[Change]) -> list[tuple[str, str]]:
 
 
 def gained_words(one: Gained) -> str:
-    """The figure before and after, its ratio with the interval, or why there is none."""
+    """Return the figure before and after, its ratio with the interval, or why there is none."""
     times = f"{value_words(one.before)} → {value_words(one.after)}"
     name = f"{one.figure}, {one.of}" if one.of else one.figure
     since = f" (since {one.since})" if one.since else ""
@@ -235,29 +235,29 @@ def _signed(share: float) -> str:
 
 
 def duration_words(run: ProjectRun) -> str:
-    """Of all its steps together; empty where none took any time."""
+    """Sum all its steps; empty where none took any time."""
     total_s = sum(one.duration_s for one in run.steps)
     return seconds_words(total_s) if total_s > 0 else ""
 
 
 def when(moment: str) -> str:
-    """``2026-11-24 04:10`` of an ISO date and time."""
+    """Write ``2026-11-24 04:10`` of an ISO date and time."""
     return moment[:16].replace("T", " ")
 
 
 def step_counts(run: ProjectRun) -> tuple[int, int, int]:
-    """Steps that the run did, that it reused, and that failed."""
+    """Return steps that the run did, that it reused, and that failed."""
     words = [one.status for one in run.steps]
     return words.count("finished"), words.count("reused"), words.count("failed")
 
 
 def step_count(run: ProjectRun) -> int:
-    """Steps that the run was to do, those that it did not come to included."""
+    """Return steps that the run was to do, those that it did not come to included."""
     return len({*run.chosen, *(one.step for one in run.steps)})
 
 
 def why_words(one: StepTold) -> str:
-    """Why a step was made, or not, as against the run before."""
+    """Return why a step was made, or not, as against the run before."""
     if not one.reached:
         is_to_come = one.run.status == "running"
         return "the run has not come to it yet" if is_to_come else "the run did not come to it"

@@ -15,7 +15,7 @@ MOST_CHARACTERS = 160
 
 
 def step_headline(command: str, document: object) -> str:
-    """One line, or empty where the document says nothing that fits one.
+    """Return one line, or empty where the document says nothing that fits one.
 
     Args:
         command: As in the project's file.
@@ -33,7 +33,7 @@ def step_headline(command: str, document: object) -> str:
 
 
 def _own(document: Mapping[str, Any]) -> str:
-    """What a document calls its headline, or summary."""
+    """Return what a document calls its headline, or summary."""
     found = (document.get(name) for name in ("headline", "summary", "reason"))
     return next((one for one in found if isinstance(one, str)), "")
 

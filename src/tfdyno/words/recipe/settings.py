@@ -34,7 +34,7 @@ _LEFT = {
 
 
 def value_words(name: str, value: object) -> str:
-    """The value of a setting, by its flat name, with its unit or with what leaving it means."""
+    """Write a setting's value, by its flat name, with its unit or with what leaving it means."""
     if name in _LEFT and value == flat(Recipe())[name]:
         return _LEFT[name]
     if name.startswith("input.") and value == TENSORFLOW_CHOOSES:
@@ -49,5 +49,5 @@ def value_words(name: str, value: object) -> str:
 
 
 def _one(units: str) -> str:
-    """``batches`` to ``batch``, ``samples`` to ``sample``."""
+    """Write ``batches`` as ``batch``, ``samples`` as ``sample``."""
     return units.removesuffix("es") if units.endswith("ches") else units.removesuffix("s")

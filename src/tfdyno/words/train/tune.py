@@ -23,13 +23,13 @@ STATUS_WORDS: dict[TrialStatus, str] = {
 
 
 def changes_words(one: Trial) -> str:
-    """``batch_size=64, execution=xla``; a setting that is the script's own again reads ``own``."""
+    """Write ``batch_size=64, execution=xla``; a setting that is the script's own reads ``own``."""
     told = [f"{name}={value or 'own'}" for name, value in one.changes.items()]
     return ", ".join(told) or "the start"
 
 
 def headline(told: Tuning) -> str:
-    """The answer in one sentence."""
+    """Return the answer in one sentence."""
     if told.planned_for:
         count, of = told.counts().get("planned", 0), plural(len(told.trials), "trial")
         return f"Planned for {told.planned_for}, not measured: {count} of {of} would be run."
@@ -58,7 +58,7 @@ def headline(told: Tuning) -> str:
 
 
 def batch_warning(told: Tuning) -> str:
-    """What changes with the batch of an update; empty: nothing."""
+    """Return what changes with the batch of an update; empty: nothing."""
     if told.best is None:
         return ""
     best = told.trial(told.best)
@@ -77,7 +77,7 @@ def batch_warning(told: Tuning) -> str:
 
 
 def losses_warning(told: Tuning) -> str:
-    """That an answer was measured for its speed alone, and why; empty: its losses agree."""
+    """Say that an answer was measured for its speed alone, and why; empty: its losses agree."""
     if told.best is None or not told.uncompared or told.recipe == told.start:
         return ""
     if told.trial(told.best).changes_batch:
@@ -86,7 +86,7 @@ def losses_warning(told: Tuning) -> str:
 
 
 def count_words(told: Tuning) -> str:
-    """``12 measured, 5 ended early, …; 20 of 128 combinations were not tried``."""
+    """Write ``12 measured, 5 ended early, …; 20 of 128 combinations were not tried``."""
     counts = ", ".join(f"{count} {STATUS_WORDS[name]}" for name, count in told.counts().items())
     if not told.left:
         return counts

@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def tune_document(told: Tuning, *, folder: str = "", made_at: str = "") -> dict[str, Any]:
-    """What ``--json`` prints and ``tuning.json`` holds; keys stay, new ones may come.
+    """Return what ``--json`` prints and ``tuning.json`` holds; keys stay, new ones may come.
 
     Args:
         told: What came out.
@@ -59,7 +59,7 @@ def tune_document(told: Tuning, *, folder: str = "", made_at: str = "") -> dict[
 
 
 def trial_document(one: Trial) -> dict[str, Any]:
-    """One trial; what was not measured is null."""
+    """Return one trial; what was not measured is null."""
     expected = one.estimate
     return {
         "number": one.number,
@@ -89,5 +89,5 @@ def trial_document(one: Trial) -> dict[str, Any]:
 
 
 def _settings(recipe: Recipe) -> dict[str, object]:
-    """What is not as the script has it, by flat name."""
+    """Return what is not as the script has it, by flat name."""
     return {name: value for name, (_, value) in diff(Recipe(), recipe).items()}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def deciding(
     ranking: Sequence[Candidate], run: Run, *, named: Collection[str] = ()
 ) -> tuple[Candidate, ...]:
-    """The rows that a compile has to settle, picks first, then in the ranking's order.
+    """Return the rows that a compile has to settle, picks first, then in the ranking's order.
 
     A row decides where its fit is open and the picks, or the headline where there are none, would
     be others if it turned out the other way. Where no single row does but all together would, each
@@ -47,7 +47,7 @@ def deciding(
 
 
 def is_open(one: Candidate) -> bool:
-    """Whether a compile would say if the step fits: the estimate does not, and XLA runs it."""
+    """Return whether a compile would settle a fit that the estimate does not, and XLA runs it."""
     estimate = one.estimate
     return (
         estimate.fits == "unverified"
@@ -65,7 +65,7 @@ def _answer(ranking: Sequence[Candidate], run: Run) -> tuple[str, dict[str, str]
 def _turned(
     ranking: Sequence[Candidate], rows: Sequence[Candidate], run: Run
 ) -> tuple[Candidate, ...]:
-    """The ranking if these turned out the other way."""
+    """Return the ranking if these turned out the other way."""
     others = {one.slug: _other_way(one, run) for one in rows}
     return ranked(others.get(one.slug, one) for one in ranking)
 

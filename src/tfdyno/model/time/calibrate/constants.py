@@ -42,9 +42,9 @@ far as fits with cards left out moved the constants."""
 LEAST = 0.02
 """No mean of a sweep is surer: a card's clock wanders by about so much."""
 LEAST_SHARE = 0.7
-"""Of a kernel's time beyond the start: only then does one cause stand for it."""
+"""The least share of a kernel's time beyond the start: only then does one cause stand for it."""
 PRODUCTS = "products "
-"""Before the unit, in the name of what large products reach of its peak."""
+"""What stands before the unit in the name of what large products reach of its peak."""
 SMALLEST, CALL, WITHOUT_GRAPHS = "t_kernel", "t_step", "host_kernel"
 HOST = "host_primitive"
 OF_SOFTWARE = frozenset((SMALLEST, CALL, WITHOUT_GRAPHS, HOST, "u_convolution"))
@@ -69,7 +69,7 @@ class Moved:
     measured: float
     """What the sweep alone says."""
     deviation: float
-    """Of its logarithm, one standard deviation."""
+    """One standard deviation of its logarithm."""
     kernels: int
 
 
@@ -77,7 +77,7 @@ def moved_constants(
     model: TimeModel, gpu: Gpu, card: CardFile, *, same_software: bool,
     reference: Reference | None = None,
 ) -> tuple[Moved, ...]:  # fmt: skip
-    """What a sweep makes of the constants of one card.
+    """Return what a sweep makes of the constants of one card.
 
     Args:
         model: Constants that ship with the tool.
@@ -99,7 +99,7 @@ def moved_constants(
 def _logs_beside(
     reference: Reference | None, model: TimeModel, gpu: Gpu, card: CardFile
 ) -> list[tuple[str, float]]:
-    """The constant that each kernel of a sweep speaks for, and the log by which it is off there."""
+    """Return the constant that each swept kernel speaks for, and the log by which it is off."""
     own = _ratios(model, gpu, card)
     if reference is None:
         return list(own.values())
@@ -111,7 +111,7 @@ def _logs_beside(
 def with_constants(
     model: TimeModel, gpu: Gpu, moved: Sequence[Moved], source: str
 ) -> TimeModel:  # fmt: skip
-    """The time model with moved constants; their ranges grow where they lie outside."""
+    """Return the time model with moved constants; their ranges grow where they lie outside."""
     parameters = dict(model.parameters)
     for one in moved:
         if one.name in parameters:
@@ -130,7 +130,7 @@ def _parameter(held: Parameter, moved: Moved, source: str) -> Parameter:
 def _with_rates(
     rates: ProductRates, gpu: Gpu, moved: Iterable[Moved], source: str
 ) -> ProductRates:  # fmt: skip
-    """The table of products with a row of its own for the card; others keep theirs."""
+    """Return the table of products with a row of its own for the card; others keep theirs."""
     name = f"{gpu.rates.compute_capability} {gpu.rates.variant}"
     rows = list(rates.rates)
     for one in moved:
@@ -148,7 +148,7 @@ def _with_rates(
 
 
 def key_of(one: SweptKernel) -> str:
-    """What tells a kernel of a sweep from all others, whichever card ran it."""
+    """Return what tells a kernel of a sweep from all others, whichever card ran it."""
     kernel = one.kernel
     sizes = " ".join(f"{name}={value}" for name, value in sorted(kernel.dims.items()))
     kind = f"{one.execution} {kernel.name} {kernel.direction} {kernel.dtype}"
@@ -156,7 +156,7 @@ def key_of(one: SweptKernel) -> str:
 
 
 def _ratios(model: TimeModel, gpu: Gpu, card: CardFile) -> dict[str, tuple[str, float]]:
-    """By kernel, the constant that it speaks for and the logarithm of measured over priced."""
+    """Return by kernel the constant that it speaks for and the log of measured over priced."""
     found: dict[str, tuple[str, float]] = {}
     for tf32 in (False, True):
         rows = [one for one in card.kernels if one.execution == "xla" and one.tf32 is tf32]
@@ -208,7 +208,7 @@ def _compute_name(
 
 
 def program_of(rows: Sequence[SweptKernel]) -> Program:
-    """Swept kernels as the program of a step that holds at one batch."""
+    """Write swept kernels as the program of a step that holds at one batch."""
     none = Scaled()
     plan = BufferPlan(
         argument_bytes=none, output_bytes=none, aliased_bytes=none, temporary_bytes=none,
@@ -221,7 +221,7 @@ def program_of(rows: Sequence[SweptKernel]) -> Program:
 
 
 def _moved(model: TimeModel, gpu: Gpu, name: str, logs: Sequence[float]) -> Moved:
-    """A share of a rate: a kernel that takes longer reaches less of it."""
+    """Return a share of a rate: a kernel that takes longer reaches less of it."""
     assert model.product_rates is not None
     if name.startswith(PRODUCTS):
         unit = name.removeprefix(PRODUCTS)
@@ -237,7 +237,7 @@ def _moved(model: TimeModel, gpu: Gpu, name: str, logs: Sequence[float]) -> Move
 
 
 def shrunk(name: str, before: float, measured: float, spread: float, kernels: int) -> Moved:
-    """A constant between its prior and what was measured; see the module's first lines."""
+    """Return a constant between its prior and what was measured; see the module's first lines."""
     own = math.hypot(spread / math.sqrt(kernels), LEAST)
     if kernels == 1:
         own = math.hypot(PRIOR / 2.0, LEAST)  # one kernel says nothing of how far others lie
@@ -248,7 +248,7 @@ def shrunk(name: str, before: float, measured: float, spread: float, kernels: in
 
 
 def _floors(model: TimeModel, card: CardFile, reference: Reference | None) -> list[Moved]:
-    """The start of a kernel, the pace of the host in a graph, and a call, of the smallest kernels.
+    """Return a kernel's start, the host's pace in a graph, and a call, of the smallest kernels.
 
     A chain of the smallest operations is not the many kinds of a step: with a reference a constant
     moves by what the card takes beside it, and not where that did not measure it, or another
@@ -269,7 +269,7 @@ def _floors(model: TimeModel, card: CardFile, reference: Reference | None) -> li
 
 
 def _smallest(card: CardFile) -> dict[str, float]:
-    """What a sweep measured of each constant of the host and of a kernel's start, in seconds."""
+    """Return what a sweep measured of each constant of host and kernel start, in seconds."""
     told = {CALL: card.pace.call_s, WITHOUT_GRAPHS: card.pace.kernel_without_graphs_s}
     for execution, name in (("xla", SMALLEST), ("graph", HOST)):
         times_s = [one.kernel_s for one in card.kernels if one.execution == execution
@@ -279,5 +279,5 @@ def _smallest(card: CardFile) -> dict[str, float]:
 
 
 def by_name(moved: Iterable[Moved]) -> Mapping[str, Moved]:
-    """Moved constants by their name."""
+    """Return moved constants by their name."""
     return {one.name: one for one in moved}

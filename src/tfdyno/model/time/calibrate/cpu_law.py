@@ -55,7 +55,7 @@ class Rough:
     bytes_per_s: float
 
     def seconds(self, kernel: Kernel, batch_size: float) -> float:
-        """Of one launch."""
+        """Return the seconds of one launch."""
         count = max(1, kernel.count)
         moved = (kernel.read_bytes + kernel.write_bytes).at(batch_size)
         done = kernel.flops.at(batch_size) if kernel.kind in ("gemm", "convolution") else 0.0
@@ -67,9 +67,9 @@ class Priced:
     """Kernels of a step: arrays of one length."""
 
     kernel_s: Floats
-    """Of all launches of each."""
+    """The time of all launches of each."""
     deviation: Floats
-    """Of log(time), one standard deviation."""
+    """One standard deviation of log(time)."""
     groups: tuple[Group, ...]
 
 
@@ -127,7 +127,7 @@ def _residuals(card: CardFile, law: Rough) -> dict[Group, Residuals]:
 
 
 def group_of(kernel: Kernel) -> Group:
-    """Kernels that are alike but for their sizes."""
+    """Return kernels that are alike but for their sizes."""
     if kernel.kind == "gemm":
         many = prod(kernel.dims.get("batch", (1,))) > 1
         return ("gemm", kernel.direction, "batched" if many else "")
@@ -141,7 +141,7 @@ def group_of(kernel: Kernel) -> Group:
 
 
 def _swept_group(kernel: Kernel, measured: Iterable[Group]) -> Group:
-    """The group of a kernel, or of what is most alike among those that were swept."""
+    """Return the group of a kernel, or of what is most alike among those that were swept."""
     kind, name, form = group_of(kernel)
     tries = [(kind, name, form)]
     if kind == "loop" and form == "row":
@@ -159,7 +159,7 @@ def _swept_group(kernel: Kernel, measured: Iterable[Group]) -> Group:
 
 
 def sizes_of(kernel: Kernel, grown: float, batch_size: float = 1.0) -> tuple[float, ...]:
-    """Base-2 logarithms of the sizes that decide a kernel's rate; of one length in a group."""
+    """Return log2 of the sizes that decide a kernel's rate; of one length in a group."""
 
     def size(name: str) -> float:
         return float(prod(kernel.dims.get(name, (1,)))) * (
@@ -185,14 +185,14 @@ def _elements(kernel: Kernel, batch_size: float) -> float:
 
 
 def _in_rows(kernel: Kernel) -> bool:
-    """Whether an operand has another shape than the result."""
+    """Return whether an operand has another shape than the result."""
     several = prod(kernel.dims.get("elements", (1,))) > 1
     whole = kernel.name in ("tile", "convert", "select")
     return several and not whole and kernel.dims.get("per_thread") == (1,)
 
 
 def on_cpus(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
-    """The kernels of a step that TensorFlow runs on CPUs.
+    """Return the kernels of a step that TensorFlow runs on CPUs.
 
     Images stay as Keras orders them. Grappler and oneDNN make one kernel of a convolution, or a
     product of two matrices, with its bias and rectifier, and of the gradients of a convolution's
@@ -211,7 +211,7 @@ def on_cpus(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
 
 
 def _joined(kernel: Kernel, before: Sequence[Kernel]) -> bool:
-    """Whether a kernel is the bias or rectifier of the library call before it."""
+    """Return whether a kernel is the bias or rectifier of the library call before it."""
     if not before or kernel.phase != "forward" or kernel.name not in ("add", "maximum"):
         return False
     last = before[-1]

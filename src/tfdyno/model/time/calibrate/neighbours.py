@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LENGTH = 2.0
-"""Over how many doublings of a size residuals stay alike. Judgement: tiles, caches and vectors fill
-up within a factor of four."""
+"""Over how many doublings of a size residuals stay alike. It is a judgement: tiles, caches and
+vectors fill up within a factor of four."""
 LOCAL = 0.35
 """Standard deviation of a residual about the level of its group, in log(time). Judgement: on one
 CPU, sizes of one operation reach rates within a factor of two."""
@@ -43,7 +43,7 @@ class Residuals:
 
 
 def carried(found: Residuals, sizes: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
-    """Residuals at other sizes, and the standard deviation of each.
+    """Return residuals at other sizes, and the standard deviation of each.
 
     Args:
         found: What was measured; none: 0 with the deviation of a group.

@@ -45,7 +45,7 @@ def with_sweep(
     model: TimeModel, gpu: Gpu, card: CardFile, *, same_software: bool,
     reference: constants.Reference | None = None,
 ) -> TimeModel:  # fmt: skip
-    """The time model as it serves one swept card.
+    """Return the time model as it serves one swept card.
 
     Args:
         model: Constants that ship with the tool.
@@ -74,12 +74,12 @@ def with_sweep(
 
 
 def is_thin(card: CardFile) -> bool:
-    """Whether most kernels have so few windows that a disturbed one may count."""
+    """Return whether most kernels have so few windows that a disturbed one may count."""
     return median([float(one.windows) for one in card.kernels]) < ENOUGH_WINDOWS
 
 
 def load_log_width(others_ratio: float, processors: int) -> float:
-    """What others add to the range where they used so much of the processors during the sweep.
+    """Return what others add to the range where they used that much of the CPUs during the sweep.
 
     A sweep tells the work of its kernels whoever else computes, but of n processors it may not have
     had as many at a time as at another time: with a share f taken, a step may be 1 / (1 - f) times
@@ -92,7 +92,7 @@ def load_log_width(others_ratio: float, processors: int) -> float:
 def swept_width(
     plain: Width, program: Program, batch_size: float, gpu: Gpu, swept: Swept | None, work: object
 ) -> Width:  # fmt: skip
-    """The range of a step as its card's sweep leaves it.
+    """Return the range of a step as its card's sweep leaves it.
 
     Args:
         plain: The range on a card of its kind.
@@ -111,7 +111,7 @@ def swept_width(
 
 
 def warnings_on_cpus(fits: str, most: int | None, batch_size: int) -> tuple[str, ...]:
-    """What an answer for the processors of a machine has to say beside its numbers."""
+    """Return what an answer for the processors of a machine has to say beside its numbers."""
     found = [
         "Answered as TensorFlow's graph without XLA: Keras compiles nothing on a machine without "
         "GPUs. The time is that of an undisturbed step, with what Keras' fit does beside it; "
@@ -128,7 +128,7 @@ def warnings_on_cpus(fits: str, most: int | None, batch_size: int) -> tuple[str,
 
 
 def width_of_sweep(plain: Width, swept: Swept) -> Width:
-    """The range of a step on a swept card: never wider than without the sweep."""
+    """Return the range of a step on a swept card: never wider than without the sweep."""
     left = swept.log_width_ratio
     if not swept.same_software:
         left = math.sqrt((left**2 + plain.log_half_width_ratio**2) / 2.0)
@@ -139,7 +139,7 @@ def width_of_sweep(plain: Width, swept: Swept) -> Width:
 
 
 def width_on_cpus(program: Program, batch_size: float, swept: Swept) -> Width:
-    """The range of a step on swept CPUs: what kernels of each kind may be off, and the law itself.
+    """Return the range of a step on swept CPUs: what kernels of each kind are off, and the law.
 
     Kernels of one group may all be off the same way, those of different groups are so one by one.
     """
@@ -162,7 +162,7 @@ def width_on_cpus(program: Program, batch_size: float, swept: Swept) -> Width:
 def step_on_cpus(
     program: Program, batch_size: float, card: CardFile, *, train: bool
 ) -> tuple[step.StepTime, step.Causes]:
-    """Seconds of a step on swept CPUs, and of every kernel by cause.
+    """Return seconds of a step on swept CPUs, and of every kernel by cause.
 
     A train step is one of Keras' ``fit``: on a GPU the card works while ``fit`` makes the next one
     ready, on CPUs nothing hides that.

@@ -41,7 +41,7 @@ class Read:
     kernels: tuple[SweptKernel, ...]
     pace: Pace
     version: str = ""
-    """Of the framework."""
+    """The version of the framework."""
 
 
 def read_windows(lines: Iterable[str]) -> Read:
@@ -87,7 +87,7 @@ def read_windows(lines: Iterable[str]) -> Read:
 
 
 def undisturbed(windows: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Seconds of a call that nothing disturbed, and how far such calls differ, in log(time).
+    """Return seconds of a call that nothing disturbed, and how far such calls differ, in log(time).
 
     Args:
         windows: Seconds of a call, and of all processors for it; 0: that was not told.
@@ -117,7 +117,7 @@ def _kernel(
     one: Chain, count: int, about: Mapping[str, Chain],
     quiet: Mapping[str, tuple[float, float]], calls: Mapping[Execution, float],
 ) -> SweptKernel | None:  # fmt: skip
-    """None where the call drowns it, or what has to be taken off was not measured."""
+    """Return None where the call drowns it, or what has to be taken off was not measured."""
     call_s = calls.get(one.execution)
     if call_s is None or one.kernel is None:
         return None

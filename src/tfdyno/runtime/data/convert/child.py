@@ -50,7 +50,7 @@ def handle(request: WriteShards, progress: child.Progress) -> Nothing:
 
 
 def _judge(request: WriteShards, shard: str, skipped: list[Skipped]) -> Callable[[str, str], None]:
-    """What is done with a part of the source that cannot be read: noted, or the end of it."""
+    """Judge a part of the source that cannot be read: noted, or the end of it."""
 
     def bad(where: str, why: str) -> None:
         if not request.skip_bad:

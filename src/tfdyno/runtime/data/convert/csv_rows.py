@@ -41,7 +41,7 @@ class Rows:
         self.makers = [(one.name, _maker(one, index)) for one in features]
 
     def records(self, shard: ShardPlan, _bad: object) -> Iterator[bytes]:
-        """The records of a shard.
+        """Read the records of a shard.
 
         Raises:
             UsageError: A row is not what it was when the file was looked through, or it cannot be

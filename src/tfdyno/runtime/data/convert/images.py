@@ -38,7 +38,7 @@ class Images:
         self.threads = min(MOST_THREADS, 2 * (os.cpu_count() or 1))
 
     def records(self, shard: ShardPlan, bad: Bad) -> Iterator[bytes]:
-        """The records of a shard; ``bad`` hears of what cannot be read, which is left out.
+        """Read a shard's records; ``bad`` hears of what cannot be read, which is left out.
 
         Raises:
             UsageError: An image has changed since it was listed.
@@ -56,7 +56,7 @@ class Images:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def _image(self, path: str, size_bytes: int) -> bytes:
-        """The bytes that are stored of one image."""
+        """Return the bytes that are stored of one image."""
         try:
             content = (self.source / path).read_bytes()
         except OSError as error:
@@ -74,7 +74,7 @@ class Images:
 
 
 def stored(content: bytes, image_size: tuple[int, int] | None) -> bytes:
-    """What is kept of an image that ``keras.utils.image_dataset_from_directory`` can read.
+    """Return what is kept of an image that ``keras.utils.image_dataset_from_directory`` can read.
 
     Args:
         content: The file.
@@ -110,6 +110,6 @@ def _record(path: str, label: int, image: Future[bytes], bad: Bad) -> Iterator[b
 
 
 def _reason(error: tf.errors.OpError) -> str:
-    """TensorFlow's words without the place in its graph."""
+    """Return TensorFlow's words without the place in its graph."""
     text = first_line(error).partition("}} ")[2] or first_line(error)
     return text.partition(" [Op:")[0].removesuffix(".")

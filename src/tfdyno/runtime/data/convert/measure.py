@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from tfdyno.core.deploy.dataset import Feature
 
 TURN_S = 1.0
-"""At least, of each side each time."""
+"""The least time of each side each time."""
 LEAD_S = 0.5
-"""Of a turn in the middle of an epoch: until the pipeline has found its pace, not timed."""
+"""The part of a turn in the middle of an epoch until the pipeline has found its pace, not timed."""
 MOST_TIMES = 2
 """So many times the asked turns, where they differ much: other programs are at work."""
 TARGET_RATIO = 0.05
@@ -72,13 +72,13 @@ def handle(request: CompareReading, progress: child.Progress) -> ReadRates:
 
 
 def _is_known(before_per_s: list[float], after_per_s: list[float]) -> bool:
-    """Whether the ratio is known to ``TARGET_RATIO``, whatever it is."""
+    """Return whether the ratio is known to ``TARGET_RATIO``, whatever it is."""
     half = paired(before_per_s, after_per_s).half_width(CONFIDENCE_RATIO)
     return half <= math.log1p(TARGET_RATIO)
 
 
 def _converted(request: CompareReading) -> Value:
-    """By the code that stands beside it for the user."""
+    """Read it by the code that stands beside it for the user."""
     reader = loaded(request.folder / READER)
     is_encoded = any(one.role == "image" for one in request.features)
     more: dict[str, Any] = {"image_size": request.image_size} if is_encoded else {}
@@ -88,7 +88,7 @@ def _converted(request: CompareReading) -> Value:
 
 
 def loaded(path: Path) -> ModuleType:
-    """A Python file as a module of its own."""
+    """Return a Python file as a module of its own."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec
     assert spec.loader
@@ -98,7 +98,7 @@ def loaded(path: Path) -> ModuleType:
 
 
 def _original(request: CompareReading) -> tuple[Any, str]:
-    """As it is read by those who follow TensorFlow's guides, and the name of that call."""
+    """Read it as those do who follow TensorFlow's guides, and name that call."""
     import tensorflow as tf
 
     if request.settings.kind == "images":
@@ -125,12 +125,12 @@ def _original(request: CompareReading) -> tuple[Any, str]:
 
 
 def _no_pattern(path: str) -> str:
-    """A path that ``tf.io.gfile.glob`` takes as it is."""
+    """Return a path that ``tf.io.gfile.glob`` takes as it is."""
     return "".join(f"\\{one}" if one in "*?[\\" else one for one in path)
 
 
 def _default(feature: Feature) -> Value:
-    """What stands for an empty cell, by its type; where none may be empty, the type."""
+    """Return what stands for an empty cell, by its type; where none may be empty, the type."""
     import tensorflow as tf
 
     if feature.role == "class":
@@ -143,7 +143,7 @@ def _default(feature: Feature) -> Value:
 
 
 def _looked_up(classes: Sequence[str]) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """Labels as the places of their classes, as the converted data has them."""
+    """Return labels as the places of their classes, as the converted data has them."""
     import tensorflow as tf
 
     places = tf.range(len(classes), dtype=tf.int64)
@@ -154,13 +154,13 @@ def _looked_up(classes: Sequence[str]) -> Callable[[Any, Any], tuple[Any, Any]]:
 
 
 def _ends_soon(data: Dataset) -> bool:
-    """Whether an epoch takes no longer than ``EPOCH_S``."""
+    """Return whether an epoch takes no longer than ``EPOCH_S``."""
     until_s = time.monotonic() + EPOCH_S
     return all(time.monotonic() < until_s for _ in data)
 
 
 def _rate(data: Dataset, *, whole: bool) -> float:
-    """Records per second of one turn.
+    """Return records per second of one turn.
 
     Whole epochs count with their beginning and end; in the middle of one, a pipeline that has just
     filled its buffers is not timed until it has found its pace.
@@ -186,7 +186,7 @@ def _drawn_per_s(batches: Iterator[Any], seconds_s: float) -> float:
 
 
 def _size(batch: Batch) -> int:
-    """Records of a batch."""
+    """Return records of a batch."""
     import tensorflow as tf
 
     return int(tf.nest.flatten(batch)[0].shape[0])

@@ -42,7 +42,7 @@ class Suspect:
 
 
 def rising(series: Sequence[tuple[int, int]], noise: int = 0) -> tuple[float, float]:
-    """Growth per step: the least of up to five equal parts of the time, and over the whole.
+    """Return growth per step: the least of up to five equal parts of the time, and over the whole.
 
     Args:
         series: Step and size of each look.
@@ -60,7 +60,7 @@ def rising(series: Sequence[tuple[int, int]], noise: int = 0) -> tuple[float, fl
 
 
 def _spread(series: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Looks at about equal distances: what grows at every tenth step does not at most of them."""
+    """Look at about equal distances: growth at every tenth step is not at most of them."""
     first, last = series[0][0], series[-1][0]
     wanted = [first + (last - first) * number / _PARTS for number in range(_PARTS + 1)]
     chosen = [min(series, key=lambda one: abs(one[0] - at)) for at in wanted]
@@ -74,7 +74,7 @@ def growth(
     *,
     is_counted: bool = False,
 ) -> GrowthFacts | None:
-    """Whether memory grows, by what is held and by what is measured.
+    """Return whether memory grows, by what is held and by what is measured.
 
     Args:
         where: Whose memory it is.
@@ -112,17 +112,17 @@ def growth(
 
 
 def _least(suspects: Sequence[Suspect], *, is_counted: bool) -> float:
-    """What functions and iterators hold is not seen from Python: that they are more is enough."""
+    """Return that more are enough: what functions and iterators hold is not seen from Python."""
     if any(one.kind in ("functions", "iterators") for one in suspects):
         return LEAST_BYTES_PER_STEP
     return LEAST_COUNTED_BYTES_PER_STEP if is_counted else LEAST_UNKNOWN_BYTES_PER_STEP
 
 
 def _is_kept_graph(one: Suspect) -> bool:
-    """Functions that an object of the user's holds, and ever more of them."""
+    """Return functions that an object of the user's holds, and ever more of them."""
     return one.kind == "functions" and ".py:" in one.words
 
 
 def _matters(one: Suspect, best: float) -> bool:
-    """A hundredth of the growth, or of a kind whose memory is not seen from Python."""
+    """Return a hundredth of the growth, or of a kind whose memory is not seen from Python."""
     return one.kind in ("functions", "iterators") or one.bytes_per_step >= best / 100

@@ -34,7 +34,7 @@ _MOST_LINES = 3
 class _Look:
     step: int
     objects: Mapping[str, int]
-    """By the user's line."""
+    """The objects by the user's line."""
     sizes: Mapping[str, int]
     """Bytes of Python's, and of numpy's arrays."""
 
@@ -89,7 +89,7 @@ class MadeWatch:
             self._looks.append(_Look(step=step, objects=objects, sizes=sizes))
 
     def suspects(self) -> list[Suspect]:
-        """Lines whose objects become more with the steps, those with the most bytes first."""
+        """List lines whose objects become more with the steps, most bytes first."""
         return [
             Suspect(
                 words=f"objects made at {one.place} and kept by something, {one.per_step:.1f} more "
@@ -101,7 +101,7 @@ class MadeWatch:
         ]  # fmt: skip
 
     def lines(self) -> list[Line]:
-        """The same, as they are."""
+        """Return the same, as they are."""
         looks = self._looks[1:]  # at the first one the objects of a single step stand for many
         if len(looks) < _FEWEST_LOOKS:
             return []
@@ -119,7 +119,7 @@ class MadeWatch:
 
 
 def _own_place(traceback: Iterable[Any]) -> str:
-    """``train.py:31``, the innermost line of the user's; empty: none, or what the look itself made.
+    """Return ``train.py:31``, the user's innermost line; empty: none, or made by the look itself.
 
     The look runs within the user's lines, so that what it notes of each step seems to be theirs.
     """

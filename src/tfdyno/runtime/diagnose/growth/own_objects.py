@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 MOST_OBJECTS = 20_000
 _DEEP = 5
 _FEW = 48
-"""Of a longer list only the last ones are looked into: those are new."""
+"""The last ones of a longer list that are looked into: those are new."""
 _LAST = 3
 _SAMPLE = 8
 _MOST_PARTS = 200
 TENSOR_BYTES = 900
-"""Of an eager tensor beside its values: Python object, handle, buffer; measured as the growth of
-resident memory over 50,000 scalars (924 bytes, TensorFlow 2.21 on a CPU)."""
+"""Bytes of an eager tensor beside its values: Python object, handle, buffer; measured as the growth
+of resident memory over 50,000 scalars (924 bytes, TensorFlow 2.21 on a CPU)."""
 _LISTS = (list, deque, set)
 _TEXTS = (str, bytes, bytearray)
 
@@ -44,9 +44,9 @@ class Held:
     """Something that can grow, found under a name."""
 
     name: str
-    """As the code has it: ``losses``, ``self.seen``, ``History.rows``."""
+    """The name as the code has it: ``losses``, ``self.seen``, ``History.rows``."""
     file: str
-    """Of the code that has it."""
+    """The file of the code that has it."""
     size: int
     """Elements of a list or dict; bytes of an array or text."""
     is_bytes: bool = False
@@ -57,7 +57,7 @@ class Held:
 
 
 def held(roots: Sequence[tuple[str, str, Any]]) -> Iterator[Held]:
-    """All that can grow under some roots, each object once.
+    """Return all that can grow under some roots, each object once.
 
     Args:
         roots: Name, file and value of each place to begin at.
@@ -81,7 +81,7 @@ def held(roots: Sequence[tuple[str, str, Any]]) -> Iterator[Held]:
 
 
 def roots(callbacks: Sequence[Any] = (), model: Model = None) -> list[tuple[str, str, Any]]:
-    """Where the user's code keeps things: modules, running functions, callbacks, the model."""
+    """List where the user's code keeps things: modules, running functions, callbacks, the model."""
     found: list[tuple[str, str, Any]] = []
     spaces: set[int] = set()
     for module in list(sys.modules.values()):
@@ -102,7 +102,7 @@ def roots(callbacks: Sequence[Any] = (), model: Model = None) -> list[tuple[str,
 
 
 def kind_of(value: Value) -> str:
-    """Of what it consists that grows: ``tensors``, ``functions``, ``iterators`` or ``objects``."""
+    """Tell of what it is that grows: ``tensors``, ``functions``, ``iterators`` or ``objects``."""
     sample = _sample(value) if not isinstance(value, np.ndarray | tf.Tensor) else [value]
     for one in [part for each in sample for part in _flat(each)]:
         if isinstance(one, tf.Tensor | tf.Variable):
@@ -115,7 +115,7 @@ def kind_of(value: Value) -> str:
 
 
 def element_bytes(value: Value) -> float:
-    """Bytes of the last elements of a list or dict, on average; the same object is counted once."""
+    """Average the bytes of a list's or dict's last elements; the same object counts once."""
     sample = _sample(value)
     if not sample:
         return 0.0
@@ -126,12 +126,12 @@ def element_bytes(value: Value) -> float:
 
 
 def deep_bytes(value: Value) -> float:
-    """Bytes that an object holds, roughly: values of arrays and tensors, Python's own sizes."""
+    """Return bytes that an object holds, roughly: arrays' and tensors' values, Python's sizes."""
     return sum(_bytes(part) for part in _flat(value, with_containers=True))
 
 
 def grown_at(one: Held) -> str:
-    """``train.py:31``, the line that makes it grow; else where it is named first; else the file."""
+    """Return ``train.py:31``, the line that makes it grow; else its first name; else the file."""
     short = one.name.rpartition(".")[2].partition("[")[0]
     if not one.file or not short:
         return ""
@@ -211,7 +211,7 @@ def _no_tool(module: ModuleType) -> bool:
 
 
 def _own_file_of(kind: type) -> str:
-    """File of a class of the user's; empty for classes of packages."""
+    """Return the file of a class of the user's; empty for classes of packages."""
     module = sys.modules.get(kind.__module__)
     file = getattr(module, "__file__", None) or ""
     if module is None or not file or not file.endswith(".py"):

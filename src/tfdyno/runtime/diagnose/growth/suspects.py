@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Tensor, Value
 
 MOST_LOOKS = 40
-"""With more, every second one is dropped."""
+"""The most looks: with more, every second one is dropped."""
 NOISE: Mapping[Kind, int] = {"tensors": 64, "functions": 16, "iterators": 4}
 """So many more are nothing: what one step holds for a moment, and what first traces make."""
 _LEAST_ELEMENTS_PER_STEP = 0.02
-"""Of what a name holds: one at each fiftieth step."""
+"""The least growth of what a name holds: one at each fiftieth step."""
 _LEAST_OBJECTS_PER_STEP = 0.2
-"""Of TensorFlow's, which nobody is seen to hold."""
+"""The least growth of TensorFlow's objects, which nobody is seen to hold."""
 _FUNCTION_TYPES = ("Function", "ConcreteFunction")
 _TITLES: Mapping[Kind, str] = {
     "tensors": "tensors", "functions": "tf.functions", "iterators": "iterators of datasets",
@@ -120,7 +120,7 @@ class SuspectWatch:
         _add(self._counts, one)
 
     def found(self) -> list[Suspect]:
-        """What has grown until the last look, the fastest first."""
+        """Return what has grown until the last look, the fastest first."""
         found = []
         for key, told in self._told.items():
             series = [(one.step, one.sizes[key]) for one in self._looks if key in one.sizes]
@@ -184,7 +184,7 @@ def _tell(one: Held) -> _Told:
 
 
 def _once(found: list[Suspect]) -> list[Suspect]:
-    """One line for each place: a list within a grown dict is told once."""
+    """Return one line for each place: a list within a grown dict is told once."""
     return list({one.words: one for one in reversed(found)}.values())[::-1]
 
 

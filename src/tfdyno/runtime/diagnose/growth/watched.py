@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 COST_RATIO = 0.01
 ALONE_COST_RATIO = 0.05
-"""Of the time of steps that are looked at for their memory alone."""
+"""The share of the time of steps that are looked at for their memory alone."""
 MADE_COST_RATIO = 0.5
-"""Of the time in which lines are looked for that make what stays."""
+"""The share of the time in which lines are looked for that make what stays."""
 FIRST_LOOK = 3
 SURE_RATIO = 0.99
 """Confidence that ends a look before its time: it is asked for again and again."""
@@ -41,11 +41,11 @@ _OWN_BLOCKS = 5
 """Small objects that the clock and the watch themselves keep of each step."""
 _CHECK_S = 1.0
 _CHECKS = 3
-"""In a row that say the same: what is asked again and again is right once by chance."""
+"""The checks in a row that say the same: what is asked again and again is right once by chance."""
 _MADE_S = 12.0
 """So long, at most, lines are looked for that make what stays."""
 _MOST_POINTS = 160
-"""Of a course that is handed over: enough for a drawing."""
+"""The most points of a course that is handed over: enough for a drawing."""
 
 CountedBy = Literal["kernel", "allocator"]
 
@@ -63,7 +63,7 @@ class _Series:
             self.values.append(value)
 
     def thinned(self) -> tuple[tuple[int, int], ...]:
-        """Steps and sizes at even distances, the last one among them."""
+        """Return steps and sizes at even distances, the last one among them."""
         last = len(self.steps) - 1
         every = math.ceil(len(self.steps) / _MOST_POINTS)
         places = reversed(range(last, -1, -every))
@@ -122,7 +122,7 @@ class GrowthWatch:
         self._made.stop()
 
     def step(self) -> None:
-        """After a step: read memory, and look at what is alive if that is affordable."""
+        """Read memory after a step, and look at what is alive if that is affordable."""
         self._steps += 1
         if not self._made_from_s:  # afterwards it holds what Python remembers for us
             self._resident.add(self._steps, self._counters.resident_bytes())
@@ -148,7 +148,7 @@ class GrowthWatch:
         return self._made_from_s > 0
 
     def is_sure(self) -> bool:
-        """Whether more steps would change nothing: asked after each, thought over now and then."""
+        """Return whether more steps would change nothing: asked after each, thought over rarely."""
         now = time.perf_counter()
         if self._sure >= _CHECKS or now - self._checked_s < _CHECK_S:
             return self._sure >= _CHECKS
@@ -159,7 +159,7 @@ class GrowthWatch:
         return self._sure >= _CHECKS
 
     def facts(self) -> tuple[GrowthFacts, ...]:
-        """What grows, on the host and on devices."""
+        """Return what grows, on the host and on devices."""
         if self._steps <= FIRST_LOOK:
             return ()
         suspects = self._suspects()
@@ -173,7 +173,7 @@ class GrowthWatch:
         return tuple(one for one in found if one)
 
     def memory(self) -> tuple[MemoryCourse, ...]:
-        """How memory moved, whether it grows or not; what was read too seldom is left out."""
+        """Say how memory moved, whether it grows or not; what was read too seldom is left out."""
         free = memory_free_bytes(Path("/"))
         rows: list[tuple[str, CountedBy, _Series, int]] = [
             ("host", "allocator", self._allocated, free), ("host", "kernel", self._resident, free),
@@ -185,7 +185,7 @@ class GrowthWatch:
         return tuple(found for row in rows if (found := _course(*row)))
 
     def _settled(self, told: Slope, now: float) -> bool:
-        """Whether the slope tells enough, and what grows has a line or none can be found."""
+        """Return whether the slope tells enough, and what grows has a line or none can be found."""
         if told.low < LEAST_BYTES_PER_STEP:
             return told.low <= 0 and told.high <= NONE_BYTES_PER_STEP and not self._made_from_s
         if told.low < told.best / 2:
@@ -200,7 +200,7 @@ class GrowthWatch:
         return False
 
     def _suspects(self) -> list[Suspect]:
-        """Those by name; where one is missing, lines that make what stays."""
+        """Return those by name; where one is missing, lines that make what stays."""
         if self._made.is_on:
             self._made.look(self._steps)
             self._made.stop()  # what follows would take many times as long
@@ -211,7 +211,7 @@ class GrowthWatch:
         return self._watch.found() or self._made.suspects()
 
     def _host(self) -> _Series:
-        """What the allocators have in use, where there is enough of that."""
+        """Return what the allocators have in use, where there is enough of that."""
         return self._allocated if self._allocated.is_long_enough else self._resident
 
     def _read_allocated(self) -> None:

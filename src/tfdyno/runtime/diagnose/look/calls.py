@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import DataIterator, Model
 
 STEPS = 8
-"""Of one call. More would only delay callbacks: 7 of 8 calls are gone."""
+"""The steps of one call. More would only delay callbacks: 7 of 8 calls are gone."""
 MOST_STEP_S = 0.02
 """A call from Python takes up to 5 ms, so that longer steps gain little by fewer calls."""
 MOST_FIRST_S = 20.0
@@ -33,7 +33,7 @@ _WARM_CALLS = 12
 
 
 def worth_a_look(model: Model, held_s: Sequence[float], first_s: float) -> bool:
-    """Whether several steps can go into one call, and the step is so short that it may matter.
+    """Return whether several steps can go into one call, and the step is so short that it matters.
 
     Args:
         model: A compiled Keras model on one device.
@@ -54,7 +54,7 @@ def in_turns(
     most_s: float = MOST_S,
     now: Callable[[], float] = time.perf_counter,
 ) -> CallFacts:
-    """Seconds of a step called one by one, and of the same step in calls of eight, in turns.
+    """Return seconds of a step called one by one, and of the same step in calls of eight, in turns.
 
     Args:
         model: That is trained.
@@ -88,7 +88,7 @@ def in_turns(
 
 
 def _together(model: Model, iterator: DataIterator) -> Callable[[Any], Any]:
-    """The train function that Keras makes for several steps, traced; the model stays as it was."""
+    """Return the train function that Keras makes for several steps, traced; the model stays."""
     with _kept(model):
         model.steps_per_execution = STEPS
         type(model).make_train_function(model, force=True)

@@ -23,7 +23,7 @@ _OURS = str(Path(__file__).parents[3])
 
 
 def calls_again(name: str) -> bool:
-    """Whether the running call of ``name`` stands in a loop, or in front of another one of it.
+    """Return whether the running call of ``name`` stands in a loop, or before another one of it.
 
     So does the call of the function that it stands in, and of the function around that: a search
     may be a loop of the user's own or of a library.
@@ -37,7 +37,7 @@ def calls_again(name: str) -> bool:
 
 
 def _frames() -> Iterator[FrameType]:
-    """From the innermost one outwards to the module of the script; tfdyno's own left out."""
+    """Walk from the innermost one outwards to the script's module; tfdyno's own left out."""
     frame: FrameType | None = sys._getframe(1)
     while frame:
         file = frame.f_code.co_filename
@@ -53,7 +53,7 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def _is_in_loop(frame: FrameType) -> bool:
-    """A loop around the call of a function is the caller's, and is seen in the caller's frame."""
+    """Treat a loop around a function's call as the caller's, seen in the caller's frame."""
     first, line = frame.f_code.co_firstlineno, frame.f_lineno
     return any(
         first <= node.lineno <= line <= (node.end_lineno or line)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 MOST_FITS = 32
 MOST_FIT_S = 2.0
-"""Of its steps, from the end of the first one on: what stays is made when it is compiled."""
+"""The longest time of its steps, from the end of the first one on: what stays is made when it is
+compiled."""
 NONE_BYTES_PER_FIT = 64.0 * 1024
 """Nothing grows where the upper end of the interval is below."""
 ONE_FIT = (
@@ -50,7 +51,7 @@ class LaterFits:
     """
 
     def __init__(self, look: StepsInspection, now: Callable[[], float] = time.monotonic) -> None:
-        """Nothing was run yet."""
+        """Run nothing yet."""
         self.first: StepFacts | None = None
         self._look, self._now = look, now
         self._counters = MemoryCounters()
@@ -62,7 +63,7 @@ class LaterFits:
         self._place = ""
 
     def go_on(self) -> bool:
-        """Whether the script is seen to call ``fit`` again; asked within its first call."""
+        """Return whether the script is seen to call ``fit`` again; asked within its first call."""
         self._goes_on = calls_again("fit")
         if self._goes_on:
             self._place, self._began = own_place(), self._now()
@@ -97,7 +98,7 @@ class LaterFits:
         return model.fit(**arguments)
 
     def facts(self) -> StepFacts:
-        """What was seen of the first one, with the growth from fit to fit."""
+        """Return what was seen of the first one, with the growth from fit to fit."""
         assert self.first
         if not self._goes_on:
             return replace(self.first, notes=(*self.first.notes, ONE_FIT))
@@ -126,7 +127,7 @@ class _Cut(keras.callbacks.Callback):
         self._heed, self._first_end = heed, 0.0
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Called by Keras."""
+        """Take the end of a batch from Keras."""
         self._heed()
         self._first_end = self._first_end or time.monotonic()
         if time.monotonic() - self._first_end >= MOST_FIT_S:

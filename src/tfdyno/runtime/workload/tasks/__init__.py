@@ -78,7 +78,7 @@ def build(
 
 
 def goal_images(name: str, batch_size: int = 0) -> int:
-    """Real images of an epoch that has as many steps as one of the goal, whatever the batch.
+    """Return real images of an epoch with as many steps as one of the goal, whatever the batch.
 
     Two steps at the least: the first of an epoch is not counted.
 
@@ -94,7 +94,7 @@ def goal_images(name: str, batch_size: int = 0) -> int:
 
 
 def model_and_spec(name: str) -> tuple[Any, DataSpec]:
-    """The compiled model and the shapes of its data, on any backend; raises as ``build`` does."""
+    """Return the compiled model and its data's shapes, on any backend; raises as ``build`` does."""
     import numpy as np
 
     module = _module(name)
@@ -148,7 +148,7 @@ def _on_real_data(name: str, module: Module, batch_size: int, seed: int, images:
 
 
 def _pipeline(part: Value, module: Module, batch_size: int, seed: int | None) -> Value:
-    """Whole batches in a new order every epoch; without a seed all samples in their own order."""
+    """Make whole batches in a new order every epoch; without a seed in the samples' own order."""
     import tensorflow as tf
 
     data = tf.data.Dataset.from_tensor_slices((part.images, part.labels))

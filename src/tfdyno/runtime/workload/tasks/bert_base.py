@@ -35,12 +35,12 @@ class Position(layers.Layer):
         )
 
     def call(self, x: Tensor) -> Value:
-        """The first vectors of the table are added to ``x``."""
+        """Add the first vectors of the table to ``x``."""
         return x + self.table[: x.shape[1]]
 
 
 def compiled(batch_size: int) -> keras.Model:
-    """The model with AdamW, as for fine-tuning."""
+    """Return the model with AdamW, as for fine-tuning."""
     optimizer = keras.optimizers.AdamW(RATE, weight_decay=0.01, global_clipnorm=1.0)
     return images.compile_classifier(_model(), optimizer)
 
@@ -60,7 +60,7 @@ def _model() -> keras.Model:
 
 
 def _block(x: Tensor, visible: Value) -> Value:
-    """Attention, then a perceptron, each added to its input and normalised after that."""
+    """Stack attention, then a perceptron, each added to its input and normalised after that."""
     attention = layers.MultiHeadAttention(
         HEADS, WIDTH // HEADS, dropout=DROPOUT, kernel_initializer=_start()
     )
@@ -87,14 +87,14 @@ def _norm(x: Tensor) -> Value:
 
 
 def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, Any]:
-    """Every word of the vocabulary is equally likely; no padding."""
+    """Draw every word of the vocabulary equally likely; no padding."""
     tokens = generator.integers(0, VOCABULARY, (count, LENGTH), dtype=np.int32)
     x = (tokens, np.zeros_like(tokens), np.ones_like(tokens))
     return x, generator.integers(0, CLASSES, count, dtype=np.int32)
 
 
 def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
-    """127 blocks of 2 × 4 pixels of the framed image as words for 32 levels, after [CLS].
+    """Cut 127 blocks of 2 × 4 pixels of the framed image as words for 32 levels, after [CLS].
 
     The block whose place [CLS] takes lies in the frame.
     """

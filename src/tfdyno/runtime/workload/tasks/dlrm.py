@@ -31,7 +31,7 @@ class Interaction(layers.Layer):
     """Products of all pairs of vectors: the lower triangle of a Gram matrix."""
 
     def call(self, vectors: Value) -> Value:
-        """From ``[batch, count, width]`` to ``[batch, count (count - 1) / 2]``."""
+        """Map ``[batch, count, width]`` to ``[batch, count (count - 1) / 2]``."""
         count = vectors.shape[1]
         products = ops.matmul(vectors, ops.transpose(vectors, (0, 2, 1)))
         row, column = np.tril_indices(count, -1)
@@ -39,7 +39,7 @@ class Interaction(layers.Layer):
 
 
 def compiled(batch_size: int) -> keras.Model:
-    """The model with plain SGD, as DLRM is trained."""
+    """Return the model with plain SGD, as DLRM is trained."""
     model = _model()
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     accuracy = keras.metrics.BinaryAccuracy("accuracy", threshold=0.0)
@@ -71,14 +71,14 @@ def _perceptron(x: Tensor, widths: tuple[int, ...]) -> Value:
 
 
 def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, Any]:
-    """Every row of every table is equally likely."""
+    """Draw every row of every table equally likely."""
     numbers = generator.standard_normal((count, NUMBERS), dtype=np.float32)
     categories = generator.integers(0, ROWS, (count, CATEGORIES), dtype=np.int32)
     return (numbers, categories), generator.integers(0, 2, (count, 1)).astype(np.float32)
 
 
 def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
-    """Mean brightness of 39 blocks: every third as a number, the others as one of 32 levels.
+    """Return mean brightness of 39 blocks: every third as a number, the others as one of 32 levels.
 
     The click is a class above 4: shoes, shirts and bags of Fashion-MNIST, or the digits 5 to 9.
     """

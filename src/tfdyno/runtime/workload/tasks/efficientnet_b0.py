@@ -20,7 +20,7 @@ RATE, RATE_BATCH_SIZE = 0.016, 256
 
 
 def compiled(batch_size: int) -> keras.Model:
-    """The model with RMSprop, whose rate grows in proportion to the batch."""
+    """Return the model with RMSprop, whose rate grows in proportion to the batch."""
     base = keras.applications.EfficientNetB0(weights=None, classifier_activation=None)
     model = images.classifier(base.inputs[0], base.outputs[0], "efficientnet-b0")
     rate = RATE * batch_size / RATE_BATCH_SIZE
@@ -29,11 +29,11 @@ def compiled(batch_size: int) -> keras.Model:
 
 
 def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, Any]:
-    """Noise with random classes, as pixels: the model itself divides by 255."""
+    """Return noise with random classes, as pixels: the model itself divides by 255."""
     pixels, labels = images.random_images(generator, count, SIDE, CLASSES)
     return np.clip(pixels * 64 + 128, 0, 255), labels
 
 
 def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
-    """Real images enlarged eight times; of the classes only the first ten occur."""
+    """Return real images enlarged eight times; of the classes only the first ten occur."""
     return images.enlarged(pictures, 8), labels

@@ -14,36 +14,37 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Tensor, Value
 
 MEAN, DEVIATION = 0.2860, 0.3530
-"""Of the pixels of Fashion-MNIST, as shares of 255; they also serve the digits."""
+"""The mean and the spread of the pixels of Fashion-MNIST, as shares of 255; they also serve the
+digits."""
 
 
 def classifier(inputs: Tensor, logits: Tensor, name: str) -> keras.Model:
-    """A model whose logits are float32 whatever the policy, as Keras asks for mixed precision."""
+    """Make a model with float32 logits whatever the policy, as Keras asks for mixed precision."""
     logits = layers.Activation("linear", dtype="float32", name="logits")(logits)
     return keras.Model(inputs, logits, name=name)
 
 
 def compile_classifier(model: keras.Model, optimizer: keras.Optimizer) -> keras.Model:
-    """Cross-entropy over classes that are given as integers, and accuracy."""
+    """Compile cross-entropy over classes given as integers, and accuracy."""
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=optimizer, loss=loss, metrics=["accuracy"])
     return model
 
 
 def enlarged(images: Value, factor: int) -> Value:
-    """Grey pictures of 28 × 28 as three equal channels of ``factor`` times the side, 0 to 255."""
+    """Enlarge grey 28 × 28 pictures as three equal channels by ``factor``, 0 to 255."""
     large = ops.repeat(ops.repeat(images, factor, axis=1), factor, axis=2)
     return ops.cast(ops.repeat(large[..., None], 3, axis=3), "float32")
 
 
 def standardised(pixels: Value) -> Value:
-    """Pixels from 0 to 255 with mean 0 and deviation 1."""
+    """Return pixels from 0 to 255 with mean 0 and deviation 1."""
     return (pixels / 255.0 - MEAN) / DEVIATION
 
 
 def random_images(
     generator: np.random.Generator, count: int, side: int, classes: int
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Noise and classes at random; pixels have mean 0 and deviation 1."""
+    """Return noise and classes at random; pixels have mean 0 and deviation 1."""
     pixels = generator.standard_normal((count, side, side, 3), dtype=np.float32)
     return pixels, generator.integers(0, classes, count, dtype=np.int32)

@@ -21,7 +21,7 @@ RATE = 0.001
 
 
 def compiled(batch_size: int) -> keras.Model:
-    """The model with Adam at its usual rate."""
+    """Return the model with Adam at its usual rate."""
     inputs = keras.Input((STEPS, FEATURES))
     x = layers.LSTM(UNITS, return_sequences=True)(inputs)
     logits = layers.Dense(CLASSES)(layers.LSTM(UNITS)(x))
@@ -30,11 +30,11 @@ def compiled(batch_size: int) -> keras.Model:
 
 
 def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, Any]:
-    """Noise with random classes."""
+    """Return noise with random classes."""
     x = generator.standard_normal((count, STEPS, FEATURES), dtype=np.float32)
     return x, generator.integers(0, CLASSES, count, dtype=np.int32)
 
 
 def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
-    """Each row of an image is a step."""
+    """Take each row of an image as a step."""
     return images.standardised(ops.cast(pictures, "float32")), labels

@@ -22,7 +22,7 @@ RATE, RATE_BATCH_SIZE = 0.1, 128
 
 
 def compiled(batch_size: int) -> keras.Model:
-    """The model with SGD, whose rate grows in proportion to the batch."""
+    """Return the model with SGD, whose rate grows in proportion to the batch."""
     rate = RATE * batch_size / RATE_BATCH_SIZE
     return images.compile_classifier(_model(), keras.optimizers.SGD(rate, momentum=0.9))
 
@@ -53,11 +53,11 @@ def _convolution(x: Tensor, width: int, *, size: int = 3, stride: int = 1) -> Va
 
 
 def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, Any]:
-    """Noise with random classes."""
+    """Return noise with random classes."""
     return images.random_images(generator, count, SIDE, CLASSES)
 
 
 def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
-    """Real images in a frame of two pixels."""
+    """Put real images in a frame of two pixels."""
     frame = ((0, 0), (2, 2), (2, 2), (0, 0))
     return images.standardised(ops.pad(images.enlarged(pictures, 1), frame)), labels

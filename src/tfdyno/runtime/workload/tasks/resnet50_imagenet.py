@@ -21,7 +21,7 @@ RATE, RATE_BATCH_SIZE = 0.032, 256
 
 
 def compiled(batch_size: int) -> keras.Model:
-    """The model with SGD, whose rate grows in proportion to the batch."""
+    """Return the model with SGD, whose rate grows in proportion to the batch."""
     base = keras.applications.ResNet50(weights=None, classifier_activation=None)
     model = images.classifier(base.inputs[0], base.outputs[0], "resnet50-imagenet")
     rate = RATE * batch_size / RATE_BATCH_SIZE
@@ -29,10 +29,10 @@ def compiled(batch_size: int) -> keras.Model:
 
 
 def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, Any]:
-    """Noise with random classes."""
+    """Return noise with random classes."""
     return images.random_images(generator, count, SIDE, CLASSES)
 
 
 def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
-    """Real images enlarged eight times; of the classes only the first ten occur."""
+    """Return real images enlarged eight times; of the classes only the first ten occur."""
     return images.standardised(images.enlarged(pictures, 8)), labels
