@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import json
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rooms import SRC, doors
 
 import tfdyno
 import tfdyno.core
@@ -331,3 +333,14 @@ def test_the_list_of_untested_modules_only_shrinks() -> None:
     for package in UNTESTED_PACKAGES:
         inside = [module for module in known if module.startswith(f"{package}/")]
         assert not all(map(has_tests, inside)), f"take {package} off UNTESTED_PACKAGES"
+
+
+@pytest.mark.parametrize("room", sorted(doors()))
+def test_a_room_names_the_modules_that_others_use(room: str) -> None:
+    """The others are private: who needs one of them names it in the room's ``__init__``."""
+    file = SRC.joinpath("tfdyno", *room.split("."), "__init__.py")
+    text = ast.get_docstring(ast.parse(file.read_text())) or ""
+    _, says, names = text.partition("Others use ")
+    used = doors()[room]
+    assert bool(says) == (used is not None), "a room says so where not all of it is used by others"
+    assert set(re.findall(r"``([\w.]+)``", names)) == (used or set())

@@ -1,1 +1,4 @@
-"""Arguments to jobs to views: one file per command, no arithmetic."""
+"""Arguments to jobs to views: one file per command, no arithmetic.
+
+Others use ``main``, ``progress``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""The client of a load test; needs no framework."""
+"""The client of a load test; needs no framework.
+
+Others use ``child``; the rest is private.
+"""

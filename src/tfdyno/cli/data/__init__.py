@@ -1,1 +1,4 @@
-"""Commands for training data."""
+"""Commands for training data.
+
+Others use ``data``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""Commands for projects."""
+"""Commands for projects.
+
+Others use ``report``, ``run``, ``runs``; the rest is private.
+"""

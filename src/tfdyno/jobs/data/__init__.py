@@ -1,1 +1,4 @@
-"""Data sets: measured, converted, verified."""
+"""Data sets: measured, converted, verified.
+
+Others use ``bench``, ``convert``, ``verify``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""Where the memory of a step goes, and how to make it fit."""
+"""Where the memory of a step goes, and how to make it fit.
+
+Others use ``fitting_batch``, ``weigh``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""A recipe chosen for a workload and a card."""
+"""A recipe chosen for a workload and a card.
+
+Others use ``auto``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""A model behind HTTP."""
+"""A model behind HTTP.
+
+Others use ``render``, ``serve``, ``setup``; the rest is private.
+"""

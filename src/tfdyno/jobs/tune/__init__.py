@@ -1,1 +1,4 @@
-"""The fastest recipe of a workload by measured trials."""
+"""The fastest recipe of a workload by measured trials.
+
+Others use ``plan``, ``ray``, ``request``, ``tune``, ``write``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""Queues, batches and fleets of a service."""
+"""Queues, batches and fleets of a service.
+
+Others use ``batching``, ``fleet``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""A run watched from outside."""
+"""A run watched from outside.
+
+Others use ``telemetry``; the rest is private.
+"""

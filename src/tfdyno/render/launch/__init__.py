@@ -1,1 +1,4 @@
-"""A launch plan in the words of each engine."""
+"""A launch plan in the words of each engine.
+
+Others use ``local``, ``ray``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""A serving plan in the words of each server."""
+"""A serving plan in the words of each server.
+
+Others use ``images``, ``triton``; the rest is private.
+"""

@@ -1,4 +1,7 @@
-"""Facts of steps -> what holds them back: one primary cause, with fix and expected gain."""
+"""Facts of steps -> what holds them back: one primary cause, with fix and expected gain.
+
+Others use ``tables``; the rest is private.
+"""
 
 from __future__ import annotations
 

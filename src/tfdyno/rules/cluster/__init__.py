@@ -1,4 +1,7 @@
-"""Facts of several nodes -> what keeps them from training together, or slows them down."""
+"""Facts of several nodes -> what keeps them from training together, or slows them down.
+
+Others use ``network``, ``tables``; the rest is private.
+"""
 
 from __future__ import annotations
 

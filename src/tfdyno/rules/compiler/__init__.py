@@ -1,4 +1,7 @@
-"""Faults inside XLA: which are known, what tells of one, and the steps back from it."""
+"""Faults inside XLA: which are known, what tells of one, and the steps back from it.
+
+Others use nothing by name; the rest is private.
+"""
 
 from tfdyno.rules.compiler.faults import Fault, all_faults, fault_in, short
 from tfdyno.rules.compiler.foreseen import Place, faults_at, patterns_of, warning_of

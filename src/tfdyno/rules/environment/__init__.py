@@ -1,4 +1,7 @@
-"""Facts of a machine -> causes: what is wrong before any log is written."""
+"""Facts of a machine -> causes: what is wrong before any log is written.
+
+Others use ``fine``, ``seen``; the rest is private.
+"""
 
 from __future__ import annotations
 

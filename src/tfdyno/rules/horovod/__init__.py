@@ -1,1 +1,4 @@
-"""Scripts that train with Horovod: what they become without it, and where it can be kept."""
+"""Scripts that train with Horovod: what they become without it, and where it can be kept.
+
+Others use ``keep``, ``rewrite``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""Causes found in logs."""
+"""Causes found in logs.
+
+Others use ``explained``, ``matches``, ``slot``, ``text``; the rest is private.
+"""

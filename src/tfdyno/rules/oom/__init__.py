@@ -1,1 +1,4 @@
-"""Reports of exhausted memory, read."""
+"""Reports of exhausted memory, read.
+
+Others use ``draft``, ``report``, ``words``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""Causes narrowed by the facts of a machine."""
+"""Causes narrowed by the facts of a machine.
+
+Others use ``memory``, ``refined``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""The sweep of a card: kernels of every kind, timed one by one, without a model."""
+"""The sweep of a card: kernels of every kind, timed one by one, without a model.
+
+Others use ``sweep``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""A traced step compiled by XLA for a GPU that is not there."""
+"""A traced step compiled by XLA for a GPU that is not there.
+
+Others use ``child``, ``sharded``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""The input pipeline of a workload, measured by itself."""
+"""The input pipeline of a workload, measured by itself.
+
+Others use ``child``, ``convert.child``, ``convert.measure``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""A model exported, and compared with what it was made from."""
+"""A model exported, and compared with what it was made from.
+
+Others use ``child``, ``torch``; the rest is private.
+"""

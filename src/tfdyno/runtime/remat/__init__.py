@@ -1,1 +1,4 @@
-"""Parts of a model computed again in the backward pass to save memory."""
+"""Parts of a model computed again in the backward pass to save memory.
+
+Others use ``rewrite``; the rest is private.
+"""

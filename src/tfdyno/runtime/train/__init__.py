@@ -1,1 +1,5 @@
-"""A training with Keras' own ``fit``: its loop, its watch, its end."""
+"""A training with Keras' own ``fit``: its loop, its watch, its end.
+
+Others use ``after_fit``, ``child``, ``fit``, ``load``, ``outcome``, ``session``, ``watch``; the
+rest is private.
+"""

@@ -1,1 +1,4 @@
-"""A training on Keras' JAX backend."""
+"""A training on Keras' JAX backend.
+
+Others use ``child``; the rest is private.
+"""

@@ -1,1 +1,7 @@
-"""From what a user names to a model, its data and its call of ``fit``."""
+"""From what a user names to a model, its data and its call of ``fit``.
+
+Others use ``batch``, ``capture``, ``capture_loop``, ``dataspec``, ``fit_call``, ``held_calls``,
+``input_options``, ``input_rebuild``, ``input_stages``, ``kerasfile``, ``loop_step``, ``rebatch``,
+``script_run``, ``standins``, ``step_function``, ``synthetic``, ``weightless``, ``workloads``; the
+rest is private.
+"""

@@ -1,1 +1,4 @@
-"""The process of one version of a served model."""
+"""The process of one version of a served model.
+
+Others use ``child``; the rest is private.
+"""

@@ -1,1 +1,4 @@
-"""The memory of a step as text, JSON and a page."""
+"""The memory of a step as text, JSON and a page.
+
+Others use ``document``, ``page``, ``text``; the rest is private.
+"""
