@@ -77,8 +77,8 @@ def compare(plan: Plan, say: Callable[[str], None]) -> tuple[Round, ...]:
 
 
 def _measured(url: str, seconds_s: float, number: int, kind: str) -> Round:
-    question = LoadRequest(url=url, clients=CLIENTS, seconds_s=seconds_s, seed=number)
-    result = load_test(question)
+    request = LoadRequest(url=url, clients=CLIENTS, seconds_s=seconds_s, seed=number)
+    result = load_test(request)
     if result.failed:
         raise ToolError(f"the load of {kind} failed", why="; ".join(result.faults))
     figures = result.stages[0].figures

@@ -100,7 +100,7 @@ def test_a_fix_is_proven_and_the_steps_are_looked_at_again(
 ) -> None:
     from types import SimpleNamespace
 
-    def train(_question: object, **_ways: object) -> Value:
+    def train(_request: object, **_ways: object) -> Value:
         return SimpleNamespace(outcome=SimpleNamespace(history={"loss": [1.0, 0.5]}, stopped=""))
 
     monkeypatch.setattr("tfdyno.jobs.diagnose.same_losses.train", train)

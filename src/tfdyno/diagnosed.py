@@ -122,8 +122,8 @@ def diagnose(
             found = _recorded(str(subject), {**given, **options}, shown)
             if found:
                 return found
-        question = _question(subject, given, options)
-        return _answer(question, fix, shown)
+        request = _request(subject, given, options)
+        return _answer(request, fix, shown)
 
 
 def _recorded(
@@ -146,7 +146,7 @@ def _recorded(
     return replace(_result(run.examined, place, run.recipe), look=look)
 
 
-def _question(subject: Value, given: Mapping[str, Any], options: dict[str, Any]) -> DiagnoseRequest:
+def _request(subject: Value, given: Mapping[str, Any], options: dict[str, Any]) -> DiagnoseRequest:
     from tfdyno.jobs.choose.reference import parse_reference
     from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, check
 
@@ -160,7 +160,7 @@ def _question(subject: Value, given: Mapping[str, Any], options: dict[str, Any])
         workload = parse_reference(str(subject), **options)
     else:
         raise _not_taken(subject)
-    question = DiagnoseRequest(
+    request = DiagnoseRequest(
         workload=workload,
         recipe=given_recipe(given["recipe"]) or Recipe(),
         steps=settings.whole(given["steps"], "steps") if given["steps"] is not None else 0,
@@ -170,8 +170,8 @@ def _question(subject: Value, given: Mapping[str, Any], options: dict[str, Any])
         folder=Path(given["output"]) if given["output"] else None,
         resume=given["resume"],
     )
-    check(question)
-    return question
+    check(request)
+    return request
 
 
 def _not_taken(subject: Value) -> UsageError:
@@ -187,21 +187,19 @@ def _not_taken(subject: Value) -> UsageError:
     )
 
 
-def _answer(
-    question: DiagnoseRequest, fix: bool, progress: Callable[[str], None]
-) -> DiagnoseResult:
+def _answer(request: DiagnoseRequest, fix: bool, progress: Callable[[str], None]) -> DiagnoseResult:
     from tfdyno.jobs.diagnose.diagnose import examined
     from tfdyno.jobs.diagnose.fixes import proven
 
-    found = examined(question, progress=progress)
+    found = examined(request, progress=progress)
     if found.failed:
         raise found.failed
     if found.stopped:
         raise KeyboardInterrupt
-    result = _result(found, question.workload.reference, question.recipe)
+    result = _result(found, request.workload.reference, request.recipe)
     if not fix:
         return result
-    *_, last = proven(question, found, progress=progress)
+    *_, last = proven(request, found, progress=progress)
     return replace(
         result, diagnosis=last.diagnosis, recipe=last.recipe, proofs=last.proofs, left=last.left,
         after=last.after, after_note=last.after_note, tried=True,

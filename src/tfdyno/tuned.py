@@ -91,15 +91,15 @@ def tune(
 
     start = given_recipe(recipe) or Recipe()
     given = {"trials": trials, "runs": runs, "seconds_s": seconds, "folder": output, "seed": seed}
-    question = _question(
+    request = _request(
         _workload(subject, options), start, space or {},
         {**given, "keep_batch": keep_batch, "resume": resume},
     )  # fmt: skip
     with progress_line(quiet=not progress, verbose=False) as shown:
-        *_, last = trials_of(question, progress=shown)
-    written(question.folder, last)
+        *_, last = trials_of(request, progress=shown)
+    written(request.folder, last)
     found = {one.name: getattr(last, one.name) for one in fields(Tuning)}
-    return TuneResult(**found, folder=str(question.folder))
+    return TuneResult(**found, folder=str(request.folder))
 
 
 def _workload(subject: Value, options: Mapping[str, Any]) -> Workload:
@@ -123,7 +123,7 @@ def _several(values: object) -> Sequence[object]:
     return tuple(values) if isinstance(values, list | tuple | range) else (values,)
 
 
-def _question(
+def _request(
     workload: Workload,
     start: Recipe,
     space: Mapping[str, object],

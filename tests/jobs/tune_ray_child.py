@@ -44,7 +44,7 @@ NODES = (
 )
 
 
-def losses(*_question: object, **_ways: object) -> Value:
+def losses(*_request: object, **_ways: object) -> Value:
     """The same whatever is trained, and who trained them written down."""
     with Path("losses.jsonl").open("a") as file:
         file.write("{}\n")

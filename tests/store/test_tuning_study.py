@@ -56,7 +56,7 @@ def test_what_was_told_is_there_again(tmp_path: Path) -> None:
             told(first, "not_fit"), told(first, "hopeless"), told(first, "same", 10.0)]  # fmt: skip
     again = study(tmp_path)
     assert list(again.trials()) == kept
-    assert again.question == "a question"
+    assert again.request == "a question"
     assert again.space == SPACE
     assert again.place == PLACE
     assert again.left_running() == ()
@@ -149,13 +149,13 @@ def test_a_database_that_another_process_holds_is_a_sentence_of_its_own(
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database:
         database.execute("BEGIN EXCLUSIVE")
         ways: tuple[Callable[[], object], ...] = (
-            lambda: one.question, lambda: one.space, lambda: one.place, one.trials,
+            lambda: one.request, lambda: one.space, lambda: one.place, one.trials,
             one.left_running, lambda: one.ask(SPACE), lambda: study(tmp_path),
         )  # fmt: skip
         for way in ways:
             with pytest.raises(ToolError, match="is locked: another process"):
                 way()
-    assert one.question == "a question"
+    assert one.request == "a question"
 
 
 def test_what_is_no_study_has_not_begun(tmp_path: Path) -> None:

@@ -288,11 +288,11 @@ def _card_of_smi(index: str) -> Card | None:
     )
 
 
-def _smi(index: str, question: str) -> list[str]:
+def _smi(index: str, request: str) -> list[str]:
     """What nvidia-smi answers; nothing where it is missing, fails or hangs."""
     try:
         done = subprocess.run(
-            ["nvidia-smi", "-i", index, question, "--format=csv,noheader,nounits"],
+            ["nvidia-smi", "-i", index, request, "--format=csv,noheader,nounits"],
             capture_output=True, text=True, timeout=ANSWER_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):

@@ -90,7 +90,7 @@ class TuningStudy:
             )
 
     @property
-    def question(self) -> str:
+    def request(self) -> str:
         """What was asked, as ``begin`` was given it; empty: nothing yet."""
         return self._kept(_QUESTION)
 
@@ -110,12 +110,12 @@ class TuningStudy:
         with self._used():
             return str(self._study.user_attrs.get(name, ""))
 
-    def begin(self, question: str, space: SearchSpace, place: Environment) -> None:
+    def begin(self, request: str, space: SearchSpace, place: Environment) -> None:
         """Keep what is asked, the space and the place."""
         with self._used():  # the question last: with it the study has begun
             self._study.set_user_attr(_SPACE, to_json(space).decode())
             self._study.set_user_attr(_PLACE, to_json(place).decode())
-            self._study.set_user_attr(_QUESTION, question)
+            self._study.set_user_attr(_QUESTION, request)
 
     def trials(self) -> tuple[Trial, ...]:
         """Return all that ended, by number."""

@@ -79,14 +79,14 @@ def test_a_failed_gate_is_exit_code_1_with_the_table_shown(
 def test_shares_may_be_percent(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[ExportRequest] = []
 
-    def made(question: ExportRequest, **_: object) -> ExportResult:
-        asked.append(question)
+    def made(request: ExportRequest, **_: object) -> ExportResult:
+        asked.append(request)
         return result(("onnx", verification()))
 
-    monkeypatch.setattr("tfdyno.jobs.deploy.export.check", lambda question: question)
+    monkeypatch.setattr("tfdyno.jobs.deploy.export.check", lambda request: request)
     monkeypatch.setattr("tfdyno.jobs.deploy.export.export", made)
     line = "export model.keras --to ONNX,onnx,keras --output a --max-accuracy-drop 1% --data d.npz"
     assert main(line.split()) == 0
-    [question] = asked
-    assert question.formats == ("onnx", "keras")
-    assert question.gates.max_accuracy_drop_ratio == 0.01
+    [request] = asked
+    assert request.formats == ("onnx", "keras")
+    assert request.gates.max_accuracy_drop_ratio == 0.01

@@ -84,15 +84,15 @@ def test_a_check_starts_on_this_machine(
 ) -> None:
     asked: list[object] = []
 
-    def seen(question: object, **_told: bool) -> int:
-        asked.append(question)
+    def seen(request: object, **_told: bool) -> int:
+        asked.append(request)
         return 1
 
     monkeypatch.setattr("tfdyno.cli.measure.doctor_cluster.check_here", seen)
     assert main(["launch", "train.py", "--nodes", "3", "--check", "--output", "run"]) == 1
-    (question,) = asked
-    assert getattr(question, "nodes", 0) == 3
-    assert str(getattr(question, "output", "")).endswith("run")
+    (request,) = asked
+    assert getattr(request, "nodes", 0) == 3
+    assert str(getattr(request, "output", "")).endswith("run")
     assert main(["launch", "train.py", "--check"]) == 2
     assert main(["launch", "train.py", "--on", "ray", "--nodes", "2", "--check"]) == 2
     assert "--check does not go with --on ray" in capsys.readouterr().err

@@ -53,7 +53,7 @@ def planned(folder: Path, **plan: object) -> None:
     (folder / "plan.json").write_text(json.dumps(plan))
 
 
-def question(**fields: object) -> BenchRequest:
+def request(**fields: object) -> BenchRequest:
     base = BenchRequest(
         workload=parse_reference("train.py"),
         protocol=Protocol(least_runs=3, most_runs=6),
@@ -87,7 +87,7 @@ def kept() -> Results:
 
 
 def test_every_run_is_a_fresh_process_and_a_quiet_bench_takes_the_least(folder: Path) -> None:
-    (one,) = bench(question(label="mine"))
+    (one,) = bench(request(label="mine"))
     assert len({each["pid"] for each in ran(folder)}) == len(one.runs) == 3
     assert [run.order for run in one.runs] == [0, 1, 2]
     assert (one.label, one.task.title, one.environment.device) == ("mine", "convnet", "cpu")
@@ -96,13 +96,13 @@ def test_every_run_is_a_fresh_process_and_a_quiet_bench_takes_the_least(folder: 
 
 def test_a_wide_interval_asks_for_more_runs_up_to_the_most(folder: Path) -> None:
     planned(folder, **{str(number): {"step_s": 0.1 + 0.05 * (number % 2)} for number in range(9)})
-    (one,) = bench(question())
+    (one,) = bench(request())
     assert len(one.runs) == 6
 
 
 def test_two_recipes_take_turns_that_begin_with_another_each_time(folder: Path) -> None:
     recipes = {"recipe": Recipe(batch_size=8), "against": Recipe(batch_size=9, threads_intra=2)}
-    a, b = bench(question(**recipes, protocol=Protocol(least_runs=3, most_runs=3)))
+    a, b = bench(request(**recipes, protocol=Protocol(least_runs=3, most_runs=3)))
     assert [each["batch_size"] for each in ran(folder)] == [8, 9, 9, 8, 8, 9]
     assert [each["threads"] for each in ran(folder)][:2] == [None, "2"]
     assert [run.order for run in a.runs] == [0, 3, 4]
@@ -114,7 +114,7 @@ def test_two_recipes_take_turns_that_begin_with_another_each_time(folder: Path) 
 def test_a_workload_that_fails_is_run_once_and_leaves_nothing(folder: Path) -> None:
     planned(folder, **{"0": {"fail": "ValueError: no"}})
     with pytest.raises(UsageError, match=r"train\.py failed at step 3: ValueError: no\.") as told:
-        bench(question())
+        bench(request())
     assert len(ran(folder)) == 1
     assert not getattr(told.value, "__notes__", [])
     assert kept().measurements() == ()
@@ -124,7 +124,7 @@ def test_runs_beyond_the_least_are_kept_runs_and_no_share_of_it(folder: Path) ->
     slower = {str(number): {"step_s": 0.1 + 0.05 * number} for number in range(3)}
     planned(folder, **slower, **{"3": {"fail": "the disk was pulled"}})
     with pytest.raises(UsageError) as told:
-        bench(question(recipe=Recipe(seed=1)))
+        bench(request(recipe=Recipe(seed=1)))
     assert told.value.__notes__ == [
         "3 runs are kept in results; the same command with --resume goes on."
     ]
@@ -133,12 +133,12 @@ def test_runs_beyond_the_least_are_kept_runs_and_no_share_of_it(folder: Path) ->
 def test_what_stops_it_midway_says_what_is_kept_and_resume_goes_on(folder: Path) -> None:
     planned(folder, **{"2": {"fail": "the disk was pulled"}})
     with pytest.raises(UsageError) as told:
-        bench(question(recipe=Recipe(seed=1)))
+        bench(request(recipe=Recipe(seed=1)))
     assert told.value.__notes__ == [
         "2 of 3 runs are kept in results; the same command with --resume goes on."
     ]
     planned(folder)
-    (one,) = bench(question(recipe=Recipe(seed=1), resume=True))
+    (one,) = bench(request(recipe=Recipe(seed=1), resume=True))
     assert len(ran(folder)) == 4  # two, the one that failed, and one more
     assert [run.order for run in one.runs] == [0, 1, 2]
     assert kept().measurements() == (one,)
@@ -146,7 +146,7 @@ def test_what_stops_it_midway_says_what_is_kept_and_resume_goes_on(folder: Path)
 
 def test_a_pair_goes_on_in_its_turns(folder: Path) -> None:
     planned(folder, **{"3": {"fail": "no"}})
-    asked = question(recipe=Recipe(batch_size=8), against=Recipe(batch_size=9),
+    asked = request(recipe=Recipe(batch_size=8), against=Recipe(batch_size=9),
                      protocol=Protocol(least_runs=2, most_runs=2))  # fmt: skip
     with pytest.raises(UsageError):
         bench(asked)
@@ -158,22 +158,22 @@ def test_a_pair_goes_on_in_its_turns(folder: Path) -> None:
 def test_only_the_same_question_is_resumed(folder: Path) -> None:
     planned(folder, **{"1": {"fail": "no"}, "2": {"fail": "no"}})
     with pytest.raises(UsageError):
-        bench(question())
+        bench(request())
     changed = [
-        question(recipe=Recipe(batch_size=8)), question(protocol=Protocol(least_runs=4)),
-        question(protocol=Protocol(data="synthetic")), question(folder=Path("elsewhere")),
+        request(recipe=Recipe(batch_size=8)), request(protocol=Protocol(least_runs=4)),
+        request(protocol=Protocol(data="synthetic")), request(folder=Path("elsewhere")),
     ]  # fmt: skip
     for other in changed:
         with pytest.raises(UsageError, match="there is nothing to resume in"):
             bench(replace(other, resume=True))
     (folder / "train.py").write_text("model.fit(other)\n")
     with pytest.raises(UsageError, match="there is nothing to resume in results"):
-        bench(question(resume=True))
+        bench(request(resume=True))
     assert len(ran(folder)) == 2
 
 
 def test_a_finished_bench_is_found_by_the_same_question_alone(folder: Path) -> None:
-    asked = question(against=Recipe(input=InputOptions(prefetch=-1)))
+    asked = request(against=Recipe(input=InputOptions(prefetch=-1)))
     assert kept_answer(asked) == ()
     assert not can_resume(asked)
     sides = bench(asked)
@@ -184,27 +184,27 @@ def test_a_finished_bench_is_found_by_the_same_question_alone(folder: Path) -> N
 
 
 def test_a_finished_bench_is_not_resumed(folder: Path) -> None:
-    bench(question())
+    bench(request())
     with pytest.raises(UsageError, match="there is nothing to resume in results"):
-        bench(question(resume=True))
+        bench(request(resume=True))
 
 
 def test_a_run_of_another_model_does_not_join(folder: Path) -> None:
     planned(folder, **{"1": {"task": {"parameter_count": 2000}}})
     with pytest.raises(ToolError, match="parameter_count was 1000 and is 2000"):
-        bench(question())
+        bench(request())
     assert len(kept().measurement().runs) == 1
 
 
 def test_a_run_without_steps_is_refused(folder: Path) -> None:
     planned(folder, **{"0": {"samples": 0}})
     with pytest.raises(ToolError, match=r"run 1 of train\.py measured no step"):
-        bench(question())
+        bench(request())
 
 
 def test_made_up_data_keeps_no_accuracy_and_a_loss_of_nan_no_file_breaks(folder: Path) -> None:
-    (real,) = bench(question())
-    (made_up,) = bench(question(protocol=Protocol(data="synthetic", least_runs=1, most_runs=1)))
+    (real,) = bench(request())
+    (made_up,) = bench(request(protocol=Protocol(data="synthetic", least_runs=1, most_runs=1)))
     assert real.runs[0].metrics == {"accuracy": 0.9}
     assert made_up.runs[0].metrics == {}
     assert kept().measurement() == made_up
@@ -212,10 +212,10 @@ def test_made_up_data_keeps_no_accuracy_and_a_loss_of_nan_no_file_breaks(folder:
 
 def test_progress_says_which_run_it_is(folder: Path) -> None:
     said: list[str] = []
-    bench(question(protocol=Protocol(least_runs=1, most_runs=1)), progress=said.append)
+    bench(request(protocol=Protocol(least_runs=1, most_runs=1)), progress=said.append)
     assert said == ["run 1 of 1: starting", "run 1 of 1: 40 steps, median 52.1 ms"]
     two = Protocol(least_runs=2, most_runs=2)
-    bench(question(against=Recipe(), protocol=two), progress=said.append)
+    bench(request(against=Recipe(), protocol=two), progress=said.append)
     assert said[2:6:2] == ["A, run 1 of 2: starting", "B, run 1 of 2: starting"]
     assert said[6:10:2] == ["B, run 2 of 2 (100 ms so far): starting",
                             "A, run 2 of 2 (100 ms so far): starting"]  # fmt: skip
@@ -234,7 +234,7 @@ def test_a_question_without_an_answer_starts_nothing(
     folder: Path, protocol: Protocol, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        bench(question(protocol=protocol))
+        bench(request(protocol=protocol))
     assert {path.name for path in folder.iterdir()} == {"train.py", "plan.json"}
 
 
@@ -270,12 +270,12 @@ def test_a_bench_that_is_killed_leaves_no_process_and_keeps_its_runs(folder: Pat
     until(lambda: not alive(ran(folder)[1]["pid"]))
     planned(folder)
     protocol = Protocol(least_runs=2, most_runs=2)
-    (one,) = bench(question(protocol=protocol, resume=True))
+    (one,) = bench(request(protocol=protocol, resume=True))
     assert len(one.runs) == 2
 
 
 def test_a_folder_that_is_a_file_is_refused_before_the_first_run(folder: Path) -> None:
     (folder / "results").write_text("mine")
     with pytest.raises(TfdynoError, match="results cannot be kept in results: there is a file"):
-        bench(question())
+        bench(request())
     assert ran(folder) == []

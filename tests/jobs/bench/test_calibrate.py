@@ -102,8 +102,8 @@ def test_from_then_on_an_estimate_uses_it_and_says_so(
     done: Calibrated, data: Path, tmp_path: Path
 ) -> None:
     workload = dense(tmp_path)
-    question = EstimateRequest(workload=workload, gpus=cards_named("cpu"), batch_size=32)
-    answer = estimate(question)
+    request = EstimateRequest(workload=workload, gpus=cards_named("cpu"), batch_size=32)
+    answer = estimate(request)
     (one,) = answer.estimates
     assert (one.execution, one.gpu) == ("graph", "cpu")
     assert one.swept_by == done.card.words()
@@ -165,9 +165,9 @@ def test_a_child_that_dies_leaves_what_it_measured_and_no_card_file(empty: Path)
 def test_a_card_that_the_framework_does_not_see_is_a_failure_that_names_the_doctor(
     empty: Path,
 ) -> None:
-    question = replace(ON_CPU, card="")
+    request = replace(ON_CPU, card="")
     with pytest.raises(ToolError, match=r"sees no GPU.*tfdyno doctor"):
-        calibrate(question, library=Idle())
+        calibrate(request, library=Idle())
     assert not list(empty.rglob("*.json"))
 
 
@@ -280,24 +280,24 @@ def on_h100(factor: float) -> CardFile:
 
 def test_on_a_swept_gpu_estimates_move_and_narrow_and_can_do_without(empty: Path) -> None:
     workload, gpus = dense(empty), (find("h100-sxm5-80gb"), find("t4"))
-    question = EstimateRequest(workload=workload, gpus=gpus, batch_size=32, execution="xla")
-    before = estimate(question)
+    request = EstimateRequest(workload=workload, gpus=gpus, batch_size=32, execution="xla")
+    before = estimate(request)
     CardFiles(folder=empty).write(on_h100(1.5))
-    swept, other = estimate(question).estimates
+    swept, other = estimate(request).estimates
     assert before.estimates[1] == other
     assert swept.swept_by == "the sweep of this card of 2026-11-26 (TensorFlow 2.21.0)"
     # A step of small kernels: half of it is the call, which takes 1.5 times as long.
     assert 1.2 < swept.step_s.best / before.estimates[0].step_s.best < 1.5
     plain = before.estimates[0].step_s
     assert swept.step_s.high / swept.step_s.low < plain.high / plain.low
-    assert estimate(replace(question, card_files=False)).estimates == before.estimates
+    assert estimate(replace(request, card_files=False)).estimates == before.estimates
 
 
 def test_a_damaged_card_file_is_told_beside_the_estimate(empty: Path) -> None:
     path = CardFiles(folder=empty).write(on_h100(1.5))
     path.write_text(path.read_text()[:100])
-    question = EstimateRequest(workload=dense(empty), gpus=(find("h100-sxm5-80gb"),), batch_size=32)
-    answer = estimate(question)
+    request = EstimateRequest(workload=dense(empty), gpus=(find("h100-sxm5-80gb"),), batch_size=32)
+    answer = estimate(request)
     assert answer.estimates[0].swept_by == ""
     assert any("is left out" in note for note in answer.notes)
 
@@ -324,12 +324,12 @@ def test_what_a_tuning_expects_says_that_it_uses_the_sweep(empty: Path) -> None:
 
 def test_an_own_measurement_of_the_model_on_the_card_comes_before_its_sweep(empty: Path) -> None:
     CardFiles(folder=empty).write(on_h100(1.5))
-    question = EstimateRequest(
+    request = EstimateRequest(
         workload=dense(empty), gpus=(find("h100-sxm5-80gb"),), batch_size=32, execution="xla"
     )
-    subject = subject_of(estimate(question).trace, precision="", execution="xla")
+    subject = subject_of(estimate(request).trace, precision="", execution="xla")
     assert subject
     Anchors(folder=empty).add(replace(anchor(1.0, card="h100-sxm5-80gb"), subject=subject))
-    answer = estimate(question)
+    answer = estimate(request)
     assert answer.estimates[0].swept_by == ""
     assert any("own measurement" in note for note in answer.notes)

@@ -31,8 +31,8 @@ def loaded(
     progress: Callable[[str], None] = lambda _stage: None,
     **changes: object,
 ) -> LoadResult:
-    question = replace(QUICK, url=f"{origin}/{route}/models/m", **changes)  # type: ignore[arg-type]
-    return load_test(question, progress=progress)
+    request = replace(QUICK, url=f"{origin}/{route}/models/m", **changes)  # type: ignore[arg-type]
+    return load_test(request, progress=progress)
 
 
 @pytest.mark.parametrize(("route", "options"), [("v1", {}), ("v2", {"chunked": True})])

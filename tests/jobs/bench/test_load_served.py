@@ -48,9 +48,9 @@ def test_hey_counts_as_many_answers(
     with serving.running(
         str(models / "linear"), temporary=tmp_path_factory.mktemp("serve")
     ) as server:
-        question = LoadRequest(url=server.url, clients=16, seconds_s=SECONDS_S, data=data)
+        request = LoadRequest(url=server.url, clients=16, seconds_s=SECONDS_S, data=data)
         for _ in range(3):
-            ours.append(load_test(question).stages[0].figures.accepted_per_s)
+            ours.append(load_test(request).stages[0].figures.accepted_per_s)
             words = ["hey", "-z", f"{SECONDS_S:.0f}s", "-c", "16", "-m", "POST", "-d", body]
             words += ["-T", "application/json", f"{server.url}:predict"]
             told = subprocess.run(words, capture_output=True, text=True, check=True).stdout

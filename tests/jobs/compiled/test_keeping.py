@@ -50,12 +50,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def trained(lines: list[str] | None = None, **settings: Any) -> Value:
-    question = TrainRequest(
+    request = TrainRequest(
         workload=parse_reference("train.py"),
         recipe=Recipe(execution="xla", seed=1, **settings),
         settings=RunSettings(save_model=False),
     )
-    return train(question, progress=silent if lines is None else lines.append).outcome
+    return train(request, progress=silent if lines is None else lines.append).outcome
 
 
 def kept_files(cache: Path) -> list[Path]:

@@ -27,10 +27,10 @@ INTEGERS = DATA / "cnn-integers.tflite"
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EdgeReport]:
     folder = tmp_path_factory.mktemp("edge") / "written"
-    question = EdgeRequest(
+    request = EdgeRequest(
         model=str(INTEGERS), devices=parse_list("esp32-s3,phone-mid"), seconds=0.01, write=folder
     )
-    return folder, edge(question)
+    return folder, edge(request)
 
 
 def test_the_answer_has_needs_times_and_verdicts(written: tuple[Path, EdgeReport]) -> None:
@@ -96,9 +96,9 @@ def test_what_is_no_model_is_refused(
 
 
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    question = EdgeRequest(model=str(INTEGERS), devices=parse_list("phone"), write=tmp_path)
+    request = EdgeRequest(model=str(INTEGERS), devices=parse_list("phone"), write=tmp_path)
     with pytest.raises(UsageError, match="exists already; name a new folder"):
-        edge(question)
+        edge(request)
 
 
 def test_a_model_that_needs_tensorflow_on_the_device_is_refused(tmp_path: Path) -> None:
@@ -127,10 +127,10 @@ def test_a_function_is_converted_first(tmp_path: Path) -> None:
         "def model():\n"
         "    return keras.Sequential([keras.Input((8,), name='x'), keras.layers.Dense(3)])\n"
     )
-    question = EdgeRequest(
+    request = EdgeRequest(
         model=f"{script}:model", devices=parse_list("esp32-s3"), threads=(), write=tmp_path / "out"
     )
-    report = edge(question)
+    report = edge(request)
     assert report.converted_from == f"{script}:model"
     assert report.need.float_arithmetic == 2 * 8 * 3
     assert report.verdicts[0].fits

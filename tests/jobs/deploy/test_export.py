@@ -35,8 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def exported(model: str, *formats: Format, output: str = "out", **fields: object) -> ExportResult:
     named = model if "/" in model or "." in model else f"{MODELS}:{model}"
-    question = ExportRequest(model=named, formats=formats, output=Path(output), measure=False)
-    return export(replace(question, **fields))  # type: ignore[arg-type]
+    request = ExportRequest(model=named, formats=formats, output=Path(output), measure=False)
+    return export(replace(request, **fields))  # type: ignore[arg-type]
 
 
 def left() -> list[str]:

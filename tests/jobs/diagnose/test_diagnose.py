@@ -77,13 +77,13 @@ def seen(**found: object) -> None:
     Path("seen.json").write_text(json.dumps(found))
 
 
-def question(**fields: object) -> DiagnoseRequest:
+def request(**fields: object) -> DiagnoseRequest:
     base = DiagnoseRequest(workload=parse_reference("train.py"), steps=12, seconds_s=3.0)
     return replace(base, **fields)  # type: ignore[arg-type]
 
 
 def test_the_rules_judge_what_the_child_saw(judgements: list[StepFacts]) -> None:
-    assert diagnose(question()) == DIAGNOSIS
+    assert diagnose(request()) == DIAGNOSIS
     assert judgements == [FACTS]
 
 
@@ -98,17 +98,17 @@ def test_what_its_card_does_meanwhile_is_judged_too(
     steady = {"began_s": began_s, "ended_s": began_s + 60, "cards": [0]}
     told = {"facts": to_builtins(FACTS), "steady": steady, "software": SOFTWARE | {"device": "gpu"}}
     seen(**told, sleep_s=4.0)
-    found = examined(question())
+    found = examined(request())
     assert judgements == [found.facts]
     (card,) = found.facts.cards
     assert (card.name, card.reasons) == ("NVIDIA H100 80GB HBM3", ("software power cap",))
     told["facts"] = to_builtins(replace(FACTS, growth=(GROWTH,)))
     seen(**told)
-    assert examined(question(memory_alone=True, steps=60)).facts.cards == ()
+    assert examined(request(memory_alone=True, steps=60)).facts.cards == ()
 
 
 def test_the_child_runs_the_recipe_in_its_own_environment() -> None:
-    found = examined(question(recipe=Recipe(batch_size=8, threads_intra=2)))
+    found = examined(request(recipe=Recipe(batch_size=8, threads_intra=2)))
     asked = json.loads(Path("asked.json").read_text())
     assert decode(asked["limits"], Limits) == Limits(own_s=0.0, most_s=3.0, least_steps=12)
     assert asked["recipe"]["batch_size"] == 8
@@ -130,7 +130,7 @@ def test_the_child_runs_the_recipe_in_its_own_environment() -> None:
 def test_steps_or_seconds_say_how_long_is_looked(
     steps: int, seconds_s: float, limits: dict[str, Any]
 ) -> None:
-    assert limits_of(question(steps=steps, seconds_s=seconds_s)) == Limits(**limits)
+    assert limits_of(request(steps=steps, seconds_s=seconds_s)) == Limits(**limits)
 
 
 @pytest.mark.parametrize(
@@ -146,31 +146,31 @@ def test_steps_or_seconds_say_how_long_is_looked(
 def test_memory_is_looked_at_until_it_is_sure_or_for_as_long_as_is_said(
     fields: dict[str, object], limits: dict[str, Any]
 ) -> None:
-    asked = question(**{"steps": 0, "seconds_s": 0.0, "memory_alone": True, **fields})
+    asked = request(**{"steps": 0, "seconds_s": 0.0, "memory_alone": True, **fields})
     assert limits_of(asked) == Limits(**limits, memory_alone=True)
 
 
 def test_memory_has_its_own_answer_and_the_hour_at_which_it_is_full() -> None:
     seen(facts=to_builtins(replace(FACTS, growth=(GROWTH,), memory=(COURSE,))))
-    found = examined(question(memory_alone=True, steps=60))
+    found = examined(request(memory_alone=True, steps=60))
     assert found.diagnosis.primary.cause == "leak.tensors"
     (host,) = found.growth
     assert host.full_in_s
     # By hand: 8 MB at 1000 B a step are 8000 steps of 418 ms, the middle of five.
     assert host.full_in_s.best == pytest.approx(8000 * 0.418)
-    assert examined(question()).growth == ()
+    assert examined(request()).growth == ()
 
 
 def test_growth_that_is_no_finding_is_none_in_the_outlook_either() -> None:
     uneven = replace(GROWTH, kind="unknown", suspects=(), low_bytes_per_step=100.0)
     seen(facts=to_builtins(replace(FACTS, growth=(uneven,), memory=(COURSE,))))
-    found = examined(question(memory_alone=True, steps=60))
+    found = examined(request(memory_alone=True, steps=60))
     assert found.diagnosis.primary.bottleneck_class == "healthy"
     assert [one.grows for one in found.growth] == [False]
 
 
 def test_a_training_too_short_for_a_slope_is_refused_unless_a_name_grows() -> None:
-    asked = question(memory_alone=True, steps=0, seconds_s=0.0)
+    asked = request(memory_alone=True, steps=0, seconds_s=0.0)
     seen(facts=to_builtins(replace(FACTS, steps_seen=12)))
     with pytest.raises(UsageError, match=r"ran too few steps to tell .*: 12 were seen") as error:
         examined(asked)
@@ -183,7 +183,7 @@ def test_a_training_too_short_for_a_slope_is_refused_unless_a_name_grows() -> No
 
 def test_too_few_steps_for_a_slope_start_nothing() -> None:
     with pytest.raises(UsageError, match=r"27 steps are too few .* look at 28 or more"):
-        examined(question(memory_alone=True, steps=27))
+        examined(request(memory_alone=True, steps=27))
     assert not Path("asked.json").exists()
 
 
@@ -193,50 +193,50 @@ FAILED = {"kind": "usage", "what": "train.py failed at step 90", "why": "line 7:
 
 def test_a_failure_in_steady_steps_comes_with_what_was_seen() -> None:
     seen(facts=to_builtins(FACTS), failed=FAILED)
-    found = examined(question())
+    found = examined(request())
     assert found.diagnosis == DIAGNOSIS
     assert isinstance(found.failed, UsageError)
     assert str(found.failed) == "train.py failed at step 90: line 7: KeyError: 'x'."
     with pytest.raises(UsageError, match="at step 90"):
-        diagnose(question())
+        diagnose(request())
     seen(facts=to_builtins(FACTS), failed={**FAILED, "kind": "tool"})
-    assert isinstance(examined(question()).failed, ToolError)
+    assert isinstance(examined(request()).failed, ToolError)
 
 
 def test_a_stop_before_there_are_steady_steps_says_how_far_it_came() -> None:
     seen(stopped="SIGTERM", seen="2 steps ran: the first took 1 s with compiling, the other 9 ms")
     with pytest.raises(KeyboardInterrupt) as stop:
-        examined(question())
+        examined(request())
     assert stop.value.__notes__ == [
         "2 steps ran: the first took 1 s with compiling, the other 9 ms: too few to say anything "
         "of a steady one."
     ]
     seen(facts=to_builtins(FACTS), stopped="SIGTERM")
     with pytest.raises(KeyboardInterrupt):
-        diagnose(question())
+        diagnose(request())
 
 
 def test_a_child_that_is_killed_is_a_failure_of_the_tool() -> None:
     seen(facts=to_builtins(FACTS), signal=signal.SIGKILL)
     with pytest.raises(ToolError, match=r"diagnosing train\.py failed: it was killed by SIGKILL"):
-        examined(question())
+        examined(request())
 
 
 def test_stages_are_told() -> None:
     said: list[str] = []
-    diagnose(question(), progress=said.append)
+    diagnose(request(), progress=said.append)
     assert said == ["12 steps, median 52.1 ms", "judging what was seen"]
 
 
 def test_a_script_that_fails_is_told_with_its_step() -> None:
     seen(fail="KeyError: no label")
     with pytest.raises(UsageError, match=r"train\.py failed at step 3: KeyError: no label\."):
-        diagnose(question())
+        diagnose(request())
 
 
 def test_what_was_seen_before_the_end_was_asked_for_is_judged() -> None:
     seen(facts=to_builtins(FACTS), stopped="SIGTERM")
-    found = examined(question())
+    found = examined(request())
     assert (found.stopped, found.diagnosis, found.environment) == (True, DIAGNOSIS, None)
 
 
@@ -252,12 +252,12 @@ def test_a_question_without_an_answer_starts_nothing(
     fields: dict[str, object], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        diagnose(question(**fields))
+        diagnose(request(**fields))
     assert not Path("asked.json").exists()
 
 
 def test_settings_of_the_input_may_be_diagnosed() -> None:
-    check(question(recipe=Recipe(input=InputOptions(prefetch=-1))))
+    check(request(recipe=Recipe(input=InputOptions(prefetch=-1))))
 
 
 def test_the_rules_own_answer_is_one_class_and_a_split_that_adds_up() -> None:

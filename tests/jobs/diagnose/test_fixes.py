@@ -48,8 +48,8 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Losses by what a recipe changes; ``""`` stands for all others."""
     losses: dict[str, Any] = {"": [1.0, 0.5]}
 
-    def train(question: Value, **_ways: Any) -> Value:
-        cached = "cache" if question.recipe.input.cache else ""
+    def train(request: Value, **_ways: Any) -> Value:
+        cached = "cache" if request.recipe.input.cache else ""
         if isinstance(made := losses.get(cached, losses[""]), BaseException):
             raise made
         return SimpleNamespace(outcome=SimpleNamespace(history={"loss": made}, stopped=""))
@@ -77,7 +77,7 @@ def ran() -> int:
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
-def question(**fields: Any) -> DiagnoseRequest:
+def request(**fields: Any) -> DiagnoseRequest:
     base = DiagnoseRequest(workload=parse_reference("train.py"), folder=Path("results"))
     return replace(base, **fields)
 
@@ -87,7 +87,7 @@ def examined(diagnosis: StepDiagnosis = DIAGNOSIS) -> Examined:
 
 
 def last(asked: DiagnoseRequest | None = None, found: Examined | None = None) -> ProvenDiagnosis:
-    *_, end = proven(asked or question(), found or examined())
+    *_, end = proven(asked or request(), found or examined())
     return end
 
 
@@ -171,7 +171,7 @@ def test_a_fix_that_cannot_be_measured_does_not_end_the_others() -> None:
 def test_who_is_stopped_between_has_what_was_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     planned(0.05)
     no_second_look()
-    steps = proven(question(), examined())
+    steps = proven(request(), examined())
     seen = [next(steps), next(steps), next(steps)]
     monkeypatch.setattr("tfdyno.jobs.bench.bench.bench", _stopped)
     with pytest.raises(KeyboardInterrupt):
@@ -182,7 +182,7 @@ def test_who_is_stopped_between_has_what_was_proven(monkeypatch: pytest.MonkeyPa
     assert seen[1].recipe == from_settings(SERIAL.settings)
 
 
-def _stopped(*_question: object, **_ways: object) -> None:
+def _stopped(*_request: object, **_ways: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -191,9 +191,9 @@ def test_what_is_measured_already_is_taken_when_asked_to() -> None:
     no_second_look()
     first = last()
     count = ran()
-    assert last(question(resume=True)).proofs == first.proofs
+    assert last(request(resume=True)).proofs == first.proofs
     assert ran() == count
-    last(question(), examined(only(SERIAL)))
+    last(request(), examined(only(SERIAL)))
     assert ran() > count
 
 
@@ -207,7 +207,7 @@ def test_a_bench_that_stopped_midway_goes_on_when_asked_to() -> None:
         json.dumps({str(4 + at): {"step_s": 0.1 if side == "A" else 0.05}
                     for at, side in enumerate(SIDES[3:])})
     )  # fmt: skip
-    assert last(question(resume=True), examined(only(SERIAL))).proofs[0].kept
+    assert last(request(resume=True), examined(only(SERIAL))).proofs[0].kept
     assert ran() == 4 + 5
 
 
@@ -289,7 +289,7 @@ def test_a_second_look_that_is_stopped_has_the_proof_before_it() -> None:
     planned(0.05)
     found = {"facts": to_builtins(AFTER), "stopped": "SIGTERM"}
     Path("seen.json").write_text(json.dumps(found))
-    steps, seen = proven(question(), examined(only(SERIAL))), list[Any]()
+    steps, seen = proven(request(), examined(only(SERIAL))), list[Any]()
     with pytest.raises(KeyboardInterrupt):
         seen.extend(steps)
     assert seen[-1].proofs[0].kept
@@ -298,6 +298,6 @@ def test_a_second_look_that_is_stopped_has_the_proof_before_it() -> None:
 def test_progress_names_the_fix() -> None:
     planned(0.05)
     said: list[str] = []
-    for _ in proven(question(), examined(only(SERIAL)), progress=said.append):
+    for _ in proven(request(), examined(only(SERIAL)), progress=said.append):
         pass
     assert said[0] == "fix 1 of 1 (input.sequential_map): A, run 1 of 4: starting"

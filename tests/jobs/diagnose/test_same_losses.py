@@ -29,8 +29,8 @@ class Trainings:
         self.losses: list[list[float | None]] = [[1.0, 0.5]]
         self.stopped = ""
 
-    def train(self, question: Value, **_ways: Any) -> Value:
-        self.asked.append(question)
+    def train(self, request: Value, **_ways: Any) -> Value:
+        self.asked.append(request)
         losses = self.losses[min(len(self.asked), len(self.losses)) - 1]
         outcome = SimpleNamespace(history={"loss": losses}, stopped=self.stopped)
         return SimpleNamespace(outcome=outcome)

@@ -203,9 +203,9 @@ def test_a_node_needs_the_folder_of_the_run(tmp_path: Path) -> None:
     from tfdyno.core.base.errors import UsageError
 
     workload = Workload(reference="train.py", kind="script")
-    question = TrainRequest(workload=workload, recipe=Recipe(), settings=RunSettings())
+    request = TrainRequest(workload=workload, recipe=Recipe(), settings=RunSettings())
     with pytest.raises(UsageError, match="name it with --output"):
-        node(NodeRequest(question=question), environment={})
+        node(NodeRequest(request=request), environment={})
 
 
 @pytest.mark.parametrize(

@@ -194,12 +194,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def trained(fault: str, output: str, printed: list[str] | None = None, **recipe: Any) -> Trained:
-    question = TrainRequest(
+    request = TrainRequest(
         workload=parse_reference("train.py", script_arguments=(fault,)),
         recipe=Recipe(seed=3, **recipe),
         settings=RunSettings(output=output),
     )
-    return train(question, output=(printed if printed is not None else []).append)
+    return train(request, output=(printed if printed is not None else []).append)
 
 
 @pytest.mark.tf

@@ -340,7 +340,7 @@ def test_two_faces_on_one_port_are_refused() -> None:
 def test_a_front_that_cannot_listen_says_why() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         front = Front(
-            question=ServeRequest(reference="m", port=taken.getsockname()[1]),
+            request=ServeRequest(reference="m", port=taken.getsockname()[1]),
             python=serving_python(), hear=(events := queue.SimpleQueue[Event]()).put,
         )  # fmt: skip
         front.start(None)
@@ -479,9 +479,9 @@ def test_ctrl_c_ends_it_as_sigterm_does(models: Path, temporary: Path) -> None:
 def test_a_promise_is_the_deadline_unless_another_is_given(
     asked: dict[str, float], holds: bool, expected: float
 ) -> None:
-    question = ServeRequest(reference="m", **asked)  # type: ignore[arg-type]
+    request = ServeRequest(reference="m", **asked)  # type: ignore[arg-type]
     batching = ServedBatching(max_batch_size=1, max_delay_ms=0.0, holds=holds)
-    assert deadline_ms(question, batching) == expected
+    assert deadline_ms(request, batching) == expected
 
 
 def test_a_version_that_xla_fails_to_compile_is_started_with_less_of_it(

@@ -68,7 +68,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def question(*words: str, recipe: Recipe | None = None, **settings: Any) -> TrainRequest:
+def request(*words: str, recipe: Recipe | None = None, **settings: Any) -> TrainRequest:
     return TrainRequest(
         workload=parse_reference("train.py", script_arguments=words),
         recipe=recipe,
@@ -86,7 +86,7 @@ def record(folder: str) -> dict[str, Any]:
 def test_a_run_is_kept_and_has_more_epochs_when_it_goes_on(folder: Path) -> None:
     said: list[str] = []
     printed: list[str] = []
-    first = train(question(output="run"), progress=said.append, output=printed.append)
+    first = train(request(output="run"), progress=said.append, output=printed.append)
     assert len(first.outcome.history["loss"]) == 3
     assert (first.outcome.steps, first.resume_command) == (60, "")
     assert "predicted (5, 1)" in printed
@@ -106,9 +106,9 @@ def test_a_run_is_kept_and_has_more_epochs_when_it_goes_on(folder: Path) -> None
     assert pace["saves"] >= 3  # an epoch ends with one
 
     with pytest.raises(UsageError, match="run holds a run already; go on with it by --resume"):
-        train(question(output="run"))
+        train(request(output="run"))
     (folder / "train.py").write_text(SCRIPT + "\n# another comment\n")
-    more = train(question(output="run", resume=True, epochs=4))
+    more = train(request(output="run", resume=True, epochs=4))
     assert more.outcome.history["loss"][:3] == first.outcome.history["loss"]
     assert len(more.outcome.history["loss"]) == 4
     assert more.outcome.notes[0] == "train.py has changed since the run was started."
@@ -119,7 +119,7 @@ def test_a_run_is_kept_and_has_more_epochs_when_it_goes_on(folder: Path) -> None
 @pytest.mark.tf
 def test_a_stop_by_sigterm_and_a_resume_learn_the_same(folder: Path) -> None:
     recipe = Recipe(seed=11)
-    whole = train(question(recipe=recipe, output="whole"))
+    whole = train(request(recipe=recipe, output="whole"))
     command = [sys.executable, "-m", "tfdyno", "train", "train.py", "--output", "run", "--set",
                "seed=11", "-v", "--json", "--", "0.1"]  # fmt: skip
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -135,7 +135,7 @@ def test_a_stop_by_sigterm_and_a_resume_learn_the_same(folder: Path) -> None:
     assert 20 <= told["steps"] < 60
     assert told["resume_command"] == "tfdyno train train.py --output run --resume -- 0.1"
     assert record("run")["status"] == "stopped"
-    rest = train(question("0.1", output="run", resume=True))
+    rest = train(request("0.1", output="run", resume=True))
     assert rest.outcome.history == whole.outcome.history
     assert rest.outcome.resumed_from
     assert record("run")["status"] == "finished"
@@ -152,7 +152,7 @@ def test_several_processes_train_evaluate_and_predict_and_one_prints(
 ) -> None:
     printed: list[str] = []
     recipe = Recipe(strategy=strategy, devices=2, seed=11)
-    found = train(question(recipe=recipe, output="run"), output=printed.append)
+    found = train(request(recipe=recipe, output="run"), output=printed.append)
     assert (found.outcome.steps, found.outcome.epochs) == (60, 3)
     assert sum(line.startswith("evaluated") for line in printed) == 1
     assert "predicted (5, 1)" in printed
@@ -165,7 +165,7 @@ def test_several_processes_train_evaluate_and_predict_and_one_prints(
 @pytest.mark.tf
 def test_a_script_that_fails_after_its_training_leaves_it(folder: Path) -> None:
     with pytest.raises(UsageError, match="KeyError: 'after all'; what was trained is kept") as told:
-        train(question("0", "fail", output="run"))
+        train(request("0", "fail", output="run"))
     assert record("run")["status"] == "failed"
     assert "after all" in record("run")["error"]
     (note,) = told.value.__notes__
@@ -181,7 +181,7 @@ def test_a_folder_with_another_run_is_told_with_the_difference(folder: Path) -> 
     there.write_recipe(Recipe(precision="mixed_bfloat16", seed=3))
     workload = parse_reference("train.py", script_arguments=("0.5",))
     there.write(RunRecord(workload=workload, folder=str(folder), seed=3))
-    asked = question("0.5", output="run", resume=True)
+    asked = request("0.5", output="run", resume=True)
     assert planned(asked)[0] == Recipe(precision="mixed_bfloat16", seed=3)
     same = replace(asked, recipe=Recipe(precision="mixed_bfloat16"))
     assert planned(same)[0].seed == 3
@@ -203,13 +203,13 @@ def test_a_folder_with_another_run_is_told_with_the_difference(folder: Path) -> 
 @pytest.mark.parametrize(
     ("asked", "text"),
     [
-        (lambda: question(resume=True), "--resume needs the folder of a run"),
-        (lambda: question(resume=True, output="none"), "there is no run in it"),
-        (lambda: question(output="train.py"), "cannot write to train.py: it is a file"),
-        (lambda: question(recipe=Recipe(strategy="ps", accumulation=2)), "accumulation = 2"),
-        (lambda: replace(question(), data="train.py:data"), "--data train.py:data is not"),
-        (lambda: replace(question(), spot="aws"), "--spot aws finds no metadata service"),
-        (lambda: replace(question(), workload=parse_reference(
+        (lambda: request(resume=True), "--resume needs the folder of a run"),
+        (lambda: request(resume=True, output="none"), "there is no run in it"),
+        (lambda: request(output="train.py"), "cannot write to train.py: it is a file"),
+        (lambda: request(recipe=Recipe(strategy="ps", accumulation=2)), "accumulation = 2"),
+        (lambda: replace(request(), data="train.py:data"), "--data train.py:data is not"),
+        (lambda: replace(request(), spot="aws"), "--spot aws finds no metadata service"),
+        (lambda: replace(request(), workload=parse_reference(
             "train.py:step", input_spec=("float32[batch]",))), "a single step has no loop"),
     ],
 )  # fmt: skip
@@ -227,17 +227,17 @@ def test_what_cannot_be_is_refused_before_any_work(
 def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
     (folder / "locked").mkdir(mode=0o500)
     with pytest.raises(UsageError, match=r"cannot write to .*locked"):
-        train(question(output="locked/run"))
+        train(request(output="locked/run"))
 
 
 def test_a_new_folder_is_named_after_the_workload_and_the_time() -> None:
     today = time.strftime("%Y%m%d", time.gmtime())
-    found = default_folder(question())
+    found = default_folder(request())
     assert re.fullmatch(rf"tfdyno-runs/train-{today}-\d{{6}}", str(found))
-    task = replace(question(), workload=parse_reference("task:lstm"))
+    task = replace(request(), workload=parse_reference("task:lstm"))
     assert str(default_folder(task)).startswith("tfdyno-runs/lstm-")
     found.mkdir(parents=True)
-    second = default_folder(question())
+    second = default_folder(request())
     assert second != found
 
 
@@ -249,7 +249,7 @@ def test_the_command_that_goes_on_repeats_what_the_folder_does_not_know(folder: 
         "tfdyno train train.py --output 'my run' --resume --data d.py:f "
         "--input-shape 8,3 --input-shape '()' --python python3 --spot gcp -- --size 'a b'"
     )
-    check(question())
+    check(request())
 
 
 def test_a_full_disk_at_the_end_does_not_hide_what_was_learned(

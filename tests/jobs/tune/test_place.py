@@ -46,7 +46,7 @@ def step_s(recipe: Recipe) -> float:
     )
 
 
-def question(**fields: Any) -> TuneRequest:
+def request(**fields: Any) -> TuneRequest:
     given = {"workload": parse_reference("train.py"), "folder": Path("out"), "named": SPACE,
              "trials": 8, **fields}  # fmt: skip
     return TuneRequest(**given)
@@ -73,15 +73,15 @@ def test_a_full_card_ends_the_sitting_and_is_no_trials_fault(
 
     monkeypatch.setattr(bench, "_look_for_room", check)
     with pytest.raises(ToolError, match="GPU 0 has"):
-        last(question(), machine)
-    told = last(question(resume=True), machine)
+        last(request(), machine)
+    told = last(request(resume=True), machine)
     assert (failed(told), told.left) == ([], 0)
     assert all(one.ran for one in told.trials if one.status in ("measured", "pruned"))
 
 
 def test_a_run_that_crashed_is_made_once_more() -> None:
     machine = Machine(step_s=step_s, fails={4: ToolError("run 2 failed", why="it crashed")})
-    told = last(question(), machine)
+    told = last(request(), machine)
     assert failed(told) == []
     assert machine.ran[4] == machine.ran[5]
 
@@ -98,7 +98,7 @@ def test_what_crashes_twice_is_told_so_and_blamed_on_no_setting() -> None:
         return made(workload, recipe, protocol, **asked)
 
     nodes = contextlib.nullcontext((replace(machine.node, run=run),))
-    *_, told = tune(question(named=named), engine=nodes)
+    *_, told = tune(request(named=named), engine=nodes)
     assert len(failed(told)) == 1
     cached = [one for one in told.trials if one.changes.get("input.cache") and one.ran]
     assert {one.status for one in cached} == {"failed", "measured"}
@@ -107,11 +107,11 @@ def test_what_crashes_twice_is_told_so_and_blamed_on_no_setting() -> None:
 
 def test_another_tensorflow_is_refused_before_anything_runs() -> None:
     machine = Machine(step_s=step_s)
-    last(question(trials=2), machine)
+    last(request(trials=2), machine)
     count = len(machine.ran)
     machine.place = replace(PLACE, tensorflow="2.22.0")
     with pytest.raises(UsageError) as caught:
-        last(question(resume=True), machine)
+        last(request(resume=True), machine)
     assert str(caught.value) == (
         "the study in out cannot go on here: tensorflow was 2.21.0 and is 2.22.0; "
         "go on where it began, or give another --output."
@@ -130,9 +130,9 @@ def test_a_machine_that_changes_in_a_sitting_ends_it() -> None:
 
     nodes = contextlib.nullcontext((replace(machine.node, run=run),))
     with pytest.raises(ToolError, match="not as it was when the start was measured: cpu was a CPU"):
-        list(tune(question(), engine=nodes))
+        list(tune(request(), engine=nodes))
     machine.place = PLACE
-    told = last(question(resume=True), machine)
+    told = last(request(resume=True), machine)
     assert (failed(told), told.left) == ([], 0)
     kept = [one for one in told.trials if one.rates_per_s]
     assert len(machine.ran) == 3 + sum(len(one.rates_per_s) for one in kept) + 2 * told.proof.runs  # type: ignore[union-attr]
@@ -141,7 +141,7 @@ def test_a_machine_that_changes_in_a_sitting_ends_it() -> None:
 def test_a_node_of_another_kind_is_left_out_and_runs_nothing() -> None:
     alike = [Machine(step_s=step_s, name=name, place=replace(PLACE, host=name)) for name in "ac"]
     other, said = Machine(step_s=step_s, name="b", place=OTHER), list[str]()
-    told = last(question(), alike[0], other, alike[1], said=said)
+    told = last(request(), alike[0], other, alike[1], said=said)
     assert other.ran == []
     assert "Node b is left out: cpu was a CPU and is another CPU." in told.notes
     assert {one.where for one in told.trials if one.ran} == {"a", "c"}
@@ -151,14 +151,14 @@ def test_a_node_of_another_kind_is_left_out_and_runs_nothing() -> None:
 def test_a_node_that_is_lost_is_dropped_and_its_trial_runs_elsewhere() -> None:
     nodes = [Machine(step_s=step_s, name=name, place=replace(PLACE, host=name)) for name in "abc"]
     nodes[1].fails = {2: NodeLost("Ray has lost the run", why="the node died")}
-    told = last(question(), *nodes)
+    told = last(request(), *nodes)
     assert (failed(told), told.left, len(nodes[1].ran)) == ([], 0, 3)
     assert any("Node b was lost: Ray has lost the run" in one for one in told.notes)
     nodes = [Machine(step_s=step_s, name=name, place=replace(PLACE, host=name)) for name in "ab"]
     for one in nodes:
         one.fails = {4: NodeLost("Ray has ended")}
     with pytest.raises(NodeLost):
-        last(question(folder=Path("other")), *nodes)
+        last(request(folder=Path("other")), *nodes)
 
 
 def test_a_trial_that_a_kill_left_on_one_node_is_measured_anew_on_another() -> None:
@@ -167,14 +167,14 @@ def test_a_trial_that_a_kill_left_on_one_node_is_measured_anew_on_another() -> N
     )
     first.fails = {4: NodeLost("Ray has ended")}
     with pytest.raises(NodeLost):
-        last(question(), first)
-    told = last(question(resume=True), other)
+        last(request(), first)
+    told = last(request(resume=True), other)
     assert (failed(told), told.left) == ([], 0)
 
 
 def test_stalls_that_a_median_does_not_see_cost_the_first_place() -> None:
     machine = Machine(step_s=step_s, stalls=lambda recipe: recipe.input.cache)
-    told = last(question(named={**SPACE, "batch_size": (64,)}), machine)
+    told = last(request(named={**SPACE, "batch_size": (64,)}), machine)
     assert told.trial(told.best or 0).changes == {"execution": "xla"}
     assert told.proof
     assert told.proof.kept
@@ -185,7 +185,7 @@ def test_a_model_alone_is_proven_by_its_speed_and_the_answer_says_so() -> None:
     machine = Machine(step_s=step_s)
     named = {"batch_size": (64,), "execution": ("graph", "xla"), "precision": ("",),
              "steps_per_execution": (1,)}  # fmt: skip
-    told = last(question(workload=parse_reference("keras:MobileNetV2"), data="synthetic",
+    told = last(request(workload=parse_reference("keras:MobileNetV2"), data="synthetic",
                          named=named), machine, said=said)  # fmt: skip
     why = "keras:MobileNetV2 brings no data"
     assert f"the proof will be of speed alone: {why}" in said[: said.index(next(
@@ -205,7 +205,7 @@ def test_a_function_whose_data_turns_out_to_be_made_up_is_proven_by_its_speed_to
 
     nodes = contextlib.nullcontext((replace(machine.node, compare=compare),))
     named = {**SPACE, "batch_size": (64,)}
-    *_, told = tune(question(named=named), engine=nodes)
+    *_, told = tune(request(named=named), engine=nodes)
     assert told.proof
     assert told.proof.kept
     assert losses_warning(told).endswith("not the losses: train.py brings no data.")
@@ -213,19 +213,19 @@ def test_a_function_whose_data_turns_out_to_be_made_up_is_proven_by_its_speed_to
 
 def test_a_loop_is_given_what_a_loop_can_take_and_its_losses_are_compared_as_such() -> None:
     machine = Machine(step_s=step_s, task=replace(TASK, is_loop=True))
-    told = last(question(named={"precision": ("",)}), machine)
+    told = last(request(named={"precision": ("",)}), machine)
     assert set(told.space.choices) == {"execution"}
     assert told.proof
     assert told.proof.kept
     assert [one.is_loop for one in machine.compared] == [True]
     with pytest.raises(UsageError, match="batch_size cannot be tuned for a loop"):
-        last(question(folder=Path("other")), machine)
+        last(request(folder=Path("other")), machine)
 
 
 def test_a_start_that_accumulates_keeps_its_update_at_every_batch() -> None:
     machine = Machine(step_s=step_s)
     start = from_settings({"batch_size": "64", "accumulation": "4"})
-    told = last(question(recipe=start, keep_batch=True, named={"execution": ("graph",)},
+    told = last(request(recipe=start, keep_batch=True, named={"execution": ("graph",)},
                          trials=12), machine)  # fmt: skip
     assert told.space.choices["batch_size"] == (64, 128, 256)
     assert all(one.recipe.batch_size * one.recipe.accumulation == 256 for one in told.trials)
@@ -235,31 +235,31 @@ def test_a_start_that_accumulates_keeps_its_update_at_every_batch() -> None:
 def test_a_command_that_failed_before_its_first_trial_can_be_repeated() -> None:
     machine = Machine(step_s=step_s, fails={0: UsageError("train.py failed", why="a typo")})
     with pytest.raises(UsageError, match="a typo"):
-        last(question(), machine)
+        last(request(), machine)
     machine.fails = {}
-    assert last(question(trials=2), machine).best is not None
+    assert last(request(trials=2), machine).best is not None
     with pytest.raises(UsageError, match="holds a study already"):
-        last(question(), machine)
+        last(request(), machine)
 
 
 def test_a_proof_without_steady_runs_goes_on_and_is_measured_again() -> None:
     machine = Machine(step_s=step_s, steady=lambda number: number < 6)
     named = {**SPACE, "batch_size": (64,), "input.cache": (False,)}
-    told = last(question(named=named), machine)
+    told = last(request(named=named), machine)
     assert told.proof
     assert (told.proof.kept, told.proof.verdict, told.proof.runs) == (False, "not_comparable", 8)
     machine.steady = lambda _number: True
-    again = last(question(named=named, resume=True), machine)
+    again = last(request(named=named, resume=True), machine)
     assert again.proof
     assert again.proof.kept
     count = len(machine.ran)
-    assert last(question(named=named, resume=True), machine).proof == again.proof
+    assert last(request(named=named, resume=True), machine).proof == again.proof
     assert len(machine.ran) == count
 
 
 def test_a_proof_of_another_place_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(step_s=step_s)
-    told = last(question(), machine)
+    told = last(request(), machine)
     assert told.proof
     kept = bench.kept_answer
 
@@ -269,7 +269,7 @@ def test_a_proof_of_another_place_is_no_answer(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(bench, "kept_answer", of_another)
     count = len(machine.ran)
-    assert last(question(resume=True), machine).proof
+    assert last(request(resume=True), machine).proof
     assert len(machine.ran) > count
 
 
@@ -284,7 +284,7 @@ def test_without_room_for_the_start_execution_is_tried_and_none_twice(
     monkeypatch.setattr("tfdyno.jobs.tune._look.cpu_policy", lambda: "mixed_bfloat16")
     machine = Machine(step_s=step_s, peak_bytes=lambda r: float(r.batch_size), most_bytes=100.0)
     named = {"batch_size": (64,), "steps_per_execution": (1,)}
-    asked = question(recipe=Recipe(batch_size=128), named=named, trials=40)
+    asked = request(recipe=Recipe(batch_size=128), named=named, trials=40)
     told = last(asked, machine)
     assert told.space.choices["execution"] == ("xla", "graph")
     assert told.space.choices["precision"] == ("", "mixed_bfloat16")
@@ -302,5 +302,5 @@ def test_every_combination_counts_as_left_however_many_there_are() -> None:
     named: dict[str, tuple[Value, ...]] = {
         "batch_size": tuple(range(64, 164)), "threads_intra": tuple(range(1, 101)),
     }  # fmt: skip
-    told = last(question(named=named, trials=2), Machine(step_s=step_s))
+    told = last(request(named=named, trials=2), Machine(step_s=step_s))
     assert told.left == told.space.size - 2 > 10_000

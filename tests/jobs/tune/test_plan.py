@@ -38,13 +38,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def question(**fields: Any) -> TuneRequest:
+def request(**fields: Any) -> TuneRequest:
     return TuneRequest(workload=parse_reference("net.py:make"), data="synthetic", **fields)
 
 
 @pytest.mark.tf
 def test_trials_are_ranked_by_estimate_and_nothing_is_written(folder: Path) -> None:
-    told = planned(question(recipe=from_settings({"batch_size": "64"})), find("l4"))
+    told = planned(request(recipe=from_settings({"batch_size": "64"})), find("l4"))
     assert told.planned_for == "L4"
     rates = [one.estimate.samples_per_s.best for one in told.trials
              if one.estimate and one.estimate.samples_per_s]  # fmt: skip
@@ -57,7 +57,7 @@ def test_trials_are_ranked_by_estimate_and_nothing_is_written(folder: Path) -> N
 @pytest.mark.tf
 def test_where_the_start_does_not_fit_an_update_is_made_of_parts() -> None:
     start = from_settings({"batch_size": "4096"})
-    told = planned(question(recipe=start), find("gtx-1050-ti"))
+    told = planned(request(recipe=start), find("gtx-1050-ti"))
     fits = [one for one in told.trials if one.status != "not_fit"]
     assert fits
     assert all(one.batch_size * one.recipe.accumulation == 4096 for one in told.trials)
@@ -69,10 +69,10 @@ def test_where_the_start_does_not_fit_an_update_is_made_of_parts() -> None:
 @pytest.mark.tf
 def test_a_limit_of_memory_is_the_cards() -> None:
     start = from_settings({"batch_size": "256", "memory_limit_bytes": "256MiB"})
-    told = planned(question(recipe=start), find("l4"))
+    told = planned(request(recipe=start), find("l4"))
     assert any(one.status == "not_fit" for one in told.trials)
 
 
 def test_a_card_of_another_vendor_is_refused() -> None:
     with pytest.raises(UsageError, match="cannot be estimated"):
-        planned(question(), replace(find("l4"), vendor="AMD"))
+        planned(request(), replace(find("l4"), vendor="AMD"))

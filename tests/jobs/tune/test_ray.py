@@ -57,7 +57,7 @@ def law(**numbers: object) -> None:
     Path("law.json").write_text(json.dumps(numbers))
 
 
-def question(**fields: Any) -> TuneRequest:
+def request(**fields: Any) -> TuneRequest:
     given: dict[str, Any] = {"trials": 6, "runs": 2, "folder": Path("out"), "named": SMALL,
                              **fields}  # fmt: skip
     return TuneRequest(workload=parse_reference("train.py"), **given)
@@ -73,7 +73,7 @@ def last(asked: TuneRequest, said: list[str] | None = None) -> Tuning:
 def test_equal_nodes_measure_beside_each_other_and_others_are_left_out() -> None:
     law(xla=0.5)
     said: list[str] = []
-    told = last(question(keep_batch=True), said)
+    told = last(request(keep_batch=True), said)
     assert told.engine == "ray"
     assert sum(one.ran for one in told.trials) == 4
     assert {one.where for one in told.trials if one.ran} == {"first", "second"}
@@ -90,9 +90,9 @@ def test_what_is_refused_starts_no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfdyno.jobs.tune.ray.DRIVER", "no.such.module")
     said: list[str] = []
     with pytest.raises(UsageError, match="do not go together"):
-        last(question(keep_batch=True, named={"accumulation": (1, 2)}), said)
+        last(request(keep_batch=True, named={"accumulation": (1, 2)}), said)
     with pytest.raises(UsageError, match="nothing to resume"):
-        last(question(resume=True), said)
+        last(request(resume=True), said)
     assert said == []
 
 
@@ -100,7 +100,7 @@ def test_what_is_refused_starts_no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_steps_back_of_a_node_come_back_with_its_run() -> None:
     law(xla_fails=True)
     named = {**SMALL, "execution": ("graph", "xla"), "steps_per_execution": (1,)}
-    told = last(question(trials=4, named={**named, "batch_size": (64, 128)}))
+    told = last(request(trials=4, named={**named, "batch_size": (64, 128)}))
     asked = [one for one in told.trials if one.values.get("execution") == "xla" and one.ran]
     assert asked
     for one in asked:
@@ -118,7 +118,7 @@ def test_a_node_without_a_limit_has_that_of_its_own_machine(
 
     monkeypatch.setattr("tfdyno.jobs.tune._ray_worker.measured", measured)
     monkeypatch.setattr("tfdyno.jobs.tune._place.memory_bytes", lambda _host: 10 << 30)
-    asked = question()
+    asked = request()
     for on_cpu, limit_bytes in ((True, 0), (False, 0), (True, 7)):
         work = MeasureHere(
             workload=asked.workload, recipe=asked.recipe, protocol=asked.protocol,
@@ -130,7 +130,7 @@ def test_a_node_without_a_limit_has_that_of_its_own_machine(
 
 
 def test_a_node_without_the_folder_is_no_trials_fault() -> None:
-    asked = question()
+    asked = request()
     work = LookHere(workload=asked.workload, recipe=asked.recipe)
     found = measure_here(NodeWork(work=work, folder="/no/such/folder", on_cpu=True)).found
     assert isinstance(found, Failure)
@@ -141,9 +141,9 @@ def test_a_node_without_the_folder_is_no_trials_fault() -> None:
 def test_a_cluster_that_is_lost_is_no_trials_fault_and_the_study_goes_on() -> None:
     law(lost_at=6)
     with pytest.raises(NodeLost):
-        last(question())
+        last(request())
     law()
-    told = last(question(resume=True))
+    told = last(request(resume=True))
     assert sum(one.ran for one in told.trials) == 6
     assert not [one for one in told.trials if one.status == "failed"]
 

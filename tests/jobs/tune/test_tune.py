@@ -64,7 +64,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def same_losses(*_question: object, **_ways: object) -> Value:
+def same_losses(*_request: object, **_ways: object) -> Value:
     return SimpleNamespace(outcome=SimpleNamespace(history={"loss": [1.0, 0.5]}, stopped=""))
 
 
@@ -78,13 +78,13 @@ def ran() -> list[dict[str, Any]]:
     return [json.loads(line)["recipe"] for line in lines]
 
 
-def question(**fields: Any) -> TuneRequest:
+def request(**fields: Any) -> TuneRequest:
     base = TuneRequest(workload=parse_reference("train.py"), folder=Path("out"), named=SMALL)
     return replace(base, **fields)
 
 
 def last(asked: TuneRequest | None = None) -> Tuning:
-    *_, end = tune(asked or question())
+    *_, end = tune(asked or request())
     return end
 
 
@@ -97,7 +97,7 @@ def true_rate(recipe: Recipe) -> float:
 
 def test_the_whole_space_is_covered_and_the_winner_is_the_fastest_of_all() -> None:
     law(several_steps=0.1)
-    end = last(question(trials=16))
+    end = last(request(trials=16))
     best = end.trial(end.best or 0)
     assert best.changes == {"batch_size": "512", "steps_per_execution": "8"}
     assert (end.ended, end.left) == ("covered", 0)
@@ -110,7 +110,7 @@ def test_the_whole_space_is_covered_and_the_winner_is_the_fastest_of_all() -> No
 
 def test_no_trial_that_was_not_run_is_better_than_the_winner() -> None:
     """Every recipe of the space is looked up in the law, run or not."""
-    end = last(question(trials=8))
+    end = last(request(trials=8))
     winner = true_rate(end.trial(end.best or 0).recipe)
     skipped = [one for one in end.trials if one.status in ("hopeless", "pruned", "not_fit")]
     assert any(one.status == "pruned" for one in skipped)
@@ -118,7 +118,7 @@ def test_no_trial_that_was_not_run_is_better_than_the_winner() -> None:
 
 
 def test_a_trial_that_is_surely_slower_ends_before_its_last_run() -> None:
-    end = last(question(trials=16))
+    end = last(request(trials=16))
     early = [one for one in end.trials if one.status == "pruned"]
     assert early
     assert all(len(one.rates_per_s) < end.runs for one in early)
@@ -130,7 +130,7 @@ def test_lines_through_trials_leave_hopeless_ones_out() -> None:
     batches = (64, 96, 128, 160, 192, 224, 256, 320, 384, 448)
     law(xla=4.0, noise=0.0005)
     named = {**SMALL, "batch_size": batches, "steps_per_execution": (1,)}
-    end = last(question(trials=20, named=named, runs=2))
+    end = last(request(trials=20, named=named, runs=2))
     hopeless = [one for one in end.trials if one.status == "hopeless"]
     assert hopeless
     winner = true_rate(end.trial(end.best or 0).recipe)
@@ -140,7 +140,7 @@ def test_lines_through_trials_leave_hopeless_ones_out() -> None:
 
 def test_a_trial_whose_compile_fails_inside_xla_is_judged_as_what_it_ran() -> None:
     law(xla_fails=True)
-    end = last(question(trials=16, named={**SMALL, "batch_size": (64, 128)}))
+    end = last(request(trials=16, named={**SMALL, "batch_size": (64, 128)}))
     asked = [one for one in end.trials if one.values.get("execution") == "xla" and one.ran]
     assert asked
     for one in asked:
@@ -158,7 +158,7 @@ def test_a_trial_whose_compile_fails_inside_xla_is_judged_as_what_it_ran() -> No
 
 def test_a_batch_that_runs_out_of_memory_spares_the_larger_ones() -> None:
     law(most=128)
-    end = last(question(trials=16))
+    end = last(request(trials=16))
     unfit = [one for one in end.trials if one.status == "not_fit"]
     assert all(one.batch_size > 128 for one in unfit)
     assert any(not one.ran and "ran out of memory" in one.reason for one in unfit)
@@ -168,7 +168,7 @@ def test_a_batch_that_runs_out_of_memory_spares_the_larger_ones() -> None:
 def test_a_run_that_takes_more_than_the_limit_is_ended_and_told_so() -> None:
     law(held_bytes_per_sample=1 << 20)  # 64 MiB for the start, 512 for the largest batch
     named = {**SMALL, "execution": ("graph",), "steps_per_execution": (1,)}
-    end = last(question(trials=8, named=named, runs=2, memory_limit_bytes=400 << 20))
+    end = last(request(trials=8, named=named, runs=2, memory_limit_bytes=400 << 20))
     unfit = [one for one in end.trials if one.status == "not_fit" and one.ran]
     assert [one.batch_size for one in unfit] == [512]
     assert "ran out of memory: it took " in unfit[0].reason
@@ -178,7 +178,7 @@ def test_a_run_that_takes_more_than_the_limit_is_ended_and_told_so() -> None:
 def test_what_made_one_trial_fail_is_not_tried_again() -> None:
     law(no_cache=True)
     named = {**SMALL, "batch_size": (64, 128), "input.cache": (False, True)}
-    end = last(question(trials=16, named=named))
+    end = last(request(trials=16, named=named))
     failed = [one for one in end.trials if one.status == "failed"]
     assert all(one.recipe.input.cache for one in failed)
     assert any(not one.ran and "input.cache=true made trial" in one.reason for one in failed)
@@ -186,13 +186,13 @@ def test_what_made_one_trial_fail_is_not_tried_again() -> None:
 
 def test_a_smaller_batch_is_accumulated_to_the_same_update() -> None:
     named = {**SMALL, "batch_size": (32, 64), "execution": ("graph",)}
-    end = last(question(trials=4, named=named))
+    end = last(request(trials=4, named=named))
     small = [one for one in end.trials if one.batch_size == 32]
     assert all(one.recipe.accumulation == 2 and not one.changes_batch for one in small)
 
 
 def test_with_the_batch_kept_no_trial_changes_it() -> None:
-    end = last(question(trials=8, keep_batch=True, named={**SMALL, "batch_size": (32, 64)}))
+    end = last(request(trials=8, keep_batch=True, named={**SMALL, "batch_size": (32, 64)}))
     assert all(not one.changes_batch for one in end.trials)
     assert end.proof
     assert end.proof.agreement
@@ -207,7 +207,7 @@ def test_where_the_fastest_learns_something_else_the_next_one_is_the_answer(
 
     monkeypatch.setattr("tfdyno.jobs.diagnose.same_losses.train", losses)
     law(xla=0.5)  # and eight steps in one are faster still
-    end = last(question(trials=4, named={**SMALL, "batch_size": (64,)}))
+    end = last(request(trials=4, named={**SMALL, "batch_size": (64,)}))
     assert end.trial(end.best or 0).changes == {"execution": "xla"}
     assert end.proof
     assert end.proof.kept
@@ -218,14 +218,14 @@ def test_where_the_fastest_learns_something_else_the_next_one_is_the_answer(
 
 def test_where_nothing_is_faster_the_start_stays() -> None:
     law(fixed_s=0.0)
-    end = last(question(trials=3, named={**SMALL, "steps_per_execution": (1,)}))
+    end = last(request(trials=3, named={**SMALL, "steps_per_execution": (1,)}))
     assert end.recipe == Recipe()
     assert end.proof is None or not end.proof.kept
 
 
 def test_a_start_that_does_not_fit_is_answered_by_a_part_of_its_batch() -> None:
     law(most=100)
-    end = last(question(recipe=from_settings({"batch_size": "256"}), named={}, trials=6))
+    end = last(request(recipe=from_settings({"batch_size": "256"}), named={}, trials=6))
     best = end.trial(end.best or 0)
     assert best.batch_size * best.recipe.accumulation == 256
     assert end.recipe == best.recipe
@@ -233,8 +233,8 @@ def test_a_start_that_does_not_fit_is_answered_by_a_part_of_its_batch() -> None:
 
 
 def test_equal_seeds_try_the_same_recipes_in_the_same_order() -> None:
-    one = last(question(trials=5, folder=Path("one")))
-    other = last(question(trials=5, folder=Path("other")))
+    one = last(request(trials=5, folder=Path("one")))
+    other = last(request(trials=5, folder=Path("other")))
     assert [trial.recipe for trial in one.trials] == [trial.recipe for trial in other.trials]
 
 
@@ -247,19 +247,19 @@ def test_a_second_tuning_of_a_folder_is_refused_while_the_first_runs() -> None:
 
 
 def test_another_study_in_the_folder_is_not_touched() -> None:
-    last(question(trials=2))
+    last(request(trials=2))
     with pytest.raises(UsageError, match="holds a study already"):
-        last(question(trials=2))
+        last(request(trials=2))
     with pytest.raises(UsageError, match="holds another study"):
-        last(question(trials=2, runs=2, resume=True))
+        last(request(trials=2, runs=2, resume=True))
     with pytest.raises(UsageError, match="nothing to resume"):
-        last(question(folder=Path("nowhere"), resume=True))
+        last(request(folder=Path("nowhere"), resume=True))
 
 
 def test_more_trials_of_a_study_go_on_where_it_ended() -> None:
-    first = last(question(trials=3))
+    first = last(request(trials=3))
     count = len(ran())
-    more = last(question(trials=5, resume=True))
+    more = last(request(trials=5, resume=True))
     assert more.trials[: len(first.trials)] != ()
     assert [one.recipe for one in more.trials[: len(first.trials)]] == [
         one.recipe for one in first.trials

@@ -68,7 +68,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def question(script: str, named: dict[str, tuple[Value, ...]], **fields: Any) -> TuneRequest:
+def request(script: str, named: dict[str, tuple[Value, ...]], **fields: Any) -> TuneRequest:
     return TuneRequest(workload=parse_reference(script), named={**FIXED, **named}, runs=2,
                     folder=Path("out"), **fields)  # fmt: skip
 
@@ -116,7 +116,7 @@ def check_unrun(asked: TuneRequest, told: Tuning) -> int:
 
 
 def test_a_small_study_proves_its_winner() -> None:
-    asked = question("small.py", {"batch_size": (16, 128)}, trials=2, seconds_s=1.0)
+    asked = request("small.py", {"batch_size": (16, 128)}, trials=2, seconds_s=1.0)
     told = last(asked)
     assert told.trial(told.best or 0).batch_size == 128  # eight times the samples, hardly more time
     assert told.proof
@@ -127,7 +127,7 @@ def test_a_small_study_proves_its_winner() -> None:
 @pytest.mark.slow
 def test_no_trial_that_was_not_run_would_have_won_or_fitted() -> None:
     batches = (16, 32, 128, 512, 640, 768, 896, 1024)
-    asked = question("pictures.py", {"batch_size": batches}, trials=40, seconds_s=2.0,
+    asked = request("pictures.py", {"batch_size": batches}, trials=40, seconds_s=2.0,
                      memory_limit_bytes=LIMIT_BYTES)  # fmt: skip
     told = last(asked)
     assert (told.ended, told.left) == ("covered", 0)

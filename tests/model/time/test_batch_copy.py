@@ -24,10 +24,10 @@ TENSORFLOW, JAX = software("tensorflow", "2.21", "asked"), software("jax", "0.10
 def step() -> Estimate:
     """ResNet-50: 32 images of 224 x 224 x 3 and their labels, in float32."""
     workload = Workload(reference="keras:ResNet50", kind="application", mode="train")
-    question = EstimateRequest(
+    request = EstimateRequest(
         workload=workload, gpus=(find("h200"),), batch_size=32, execution="xla"
     )
-    return estimate(question).estimates[0]
+    return estimate(request).estimates[0]
 
 
 def test_a_batch_takes_its_bytes_over_what_comes_from_memory_that_is_not_pinned(
@@ -69,8 +69,8 @@ def test_small_networks_on_a_real_card_lie_in_the_range() -> None:
     """Measured with ``bench`` on an H200, 2026-11-27: 2.51 ms at batch 128, 3.87 at 1,024."""
     script = Workload(reference="truth/gpu_day/small_net.py", kind="script", mode="train")
     for size, precision, seconds_s in ((128, "", 2.51e-3), (1024, "mixed_float16", 3.87e-3)):
-        question = EstimateRequest(workload=script, gpus=(find("h200"),), batch_size=size,
+        request = EstimateRequest(workload=script, gpus=(find("h200"),), batch_size=size,
                             precision=precision, execution="xla")  # fmt: skip
-        found = estimate(question).estimates[0].fit_step_s
+        found = estimate(request).estimates[0].fit_step_s
         assert found is not None
         assert found.low <= seconds_s <= found.high

@@ -51,7 +51,7 @@ def calibrate(options: _Options) -> Answer:
 
     if options.share:
         check_writable(options.share)
-    question = CalibrateRequest(
+    request = CalibrateRequest(
         seconds_s=options.seconds,
         card=options.card.strip().lower(),
         framework=options.framework or "",
@@ -59,7 +59,7 @@ def calibrate(options: _Options) -> Answer:
         shared=options.shared,
     )
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
-        found = answer_of(question, progress=progress)
+        found = answer_of(request, progress=progress)
     return Answer(
         files=((options.share, lambda: to_json(shared_copy(found.card))),),
         document=lambda: calibrate_document(

@@ -68,7 +68,7 @@ def estimate(options: _Options) -> Answer:
     if options.gpus_per_node and not (options.replicas or options.nodes):
         raise UsageError("--gpus-per-node has no use alone",
                          remedy="say with --nodes or --replicas how many train")  # fmt: skip
-    question = EstimateRequest(
+    request = EstimateRequest(
         workload=workload_from(
             options, options.code, mode=options.mode, precision=options.precision,
             software=options.software,
@@ -89,10 +89,10 @@ def estimate(options: _Options) -> Answer:
         card_files=not options.no_card_file,
         explain=options.explain,
     )  # fmt: skip
-    check(question)
+    check(request)
     with progress_line(quiet=options.quiet, verbose=options.verbose) as progress:
-        found = answer_of(question, progress=progress)
-    names = {one.slug: one.name for one in question.gpus}
+        found = answer_of(request, progress=progress)
+    names = {one.slug: one.name for one in request.gpus}
     return Answer(
         document=lambda: estimate_document(found.estimates, found.trace, found.batch_source,
                                            found.notes, found.scaling, found.sharding),

@@ -71,18 +71,18 @@ def bench(options: _Options) -> Answer:
     from tfdyno.jobs.data.bench import check, measured, needs, told
     from tfdyno.view.data.bench_text import data_bench_text
 
-    question, output = _question(options), options.output
-    check(question)
+    request, output = _request(options), options.output
+    check(request)
     if output:
         check_writable(output)
     needed: tuple[FeedNeed, ...] = ()
     stop: BaseException | None = None
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
-        feed = measured(question, progress=progress)
+        feed = measured(request, progress=progress)
         try:
             if feed.stopped:
                 raise KeyboardInterrupt
-            needed = needs(feed, question, progress=progress)
+            needed = needs(feed, request, progress=progress)
         except BaseException as error:  # told after the answer so far
             stop = error
     answer = told(feed, needed)
@@ -94,7 +94,7 @@ def bench(options: _Options) -> Answer:
     )
 
 
-def _question(options: _Options) -> DataBenchRequest:
+def _request(options: _Options) -> DataBenchRequest:
     from tfdyno.catalog.gpus import parse_list
     from tfdyno.jobs.data.bench import DataBenchRequest, reference_of
 

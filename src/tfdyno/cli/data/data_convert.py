@@ -130,7 +130,7 @@ def convert(options: _Options) -> Answer:
     from tfdyno.view.data.convert_text import ConvertTold, convert_document, convert_text
 
     with convert_progress(quiet=options.quiet, verbose=options.verbose) as progress:
-        found = run(_question(options, options.destination), progress=progress)
+        found = run(_request(options, options.destination), progress=progress)
     told = ConvertTold(
         folder=str(found.folder),
         dataset=found.dataset,
@@ -143,7 +143,7 @@ def convert(options: _Options) -> Answer:
     return Answer(document=partial(convert_document, told), text=partial(convert_text, told))
 
 
-def _question(options: _Options, destination: Path) -> ConvertRequest:
+def _request(options: _Options, destination: Path) -> ConvertRequest:
     from tfdyno.jobs.data.convert import ConvertRequest
 
     source, seed = options.source, options.shuffle_seed

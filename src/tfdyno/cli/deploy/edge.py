@@ -72,7 +72,7 @@ def edge(options: _Options) -> Answer:
     devices = parse_list(options.device)
     if options.html:
         check_writable(options.html)
-    question = EdgeRequest(
+    request = EdgeRequest(
         model=options.model,
         devices=devices,
         threads=() if options.no_measure else _threads(options.threads),
@@ -81,7 +81,7 @@ def edge(options: _Options) -> Answer:
         unsafe=options.unsafe,
     )
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
-        report = judge(question, progress=progress)
+        report = judge(request, progress=progress)
     written = f"\n\n{options.write} holds the model and its code: read README.md in it first."
     return Answer(
         files=((options.html, partial(_page, report)),),

@@ -114,12 +114,12 @@ def export(options: _Options) -> Answer:
     from tfdyno.view.deploy.export_document import export_document
     from tfdyno.view.deploy.export_text import export_text
 
-    question = _question(options)
+    request = _request(options)
     if options.html:
         check_writable(options.html)
-    check(question)
+    check(request)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
-        found = make(question, progress=progress)
+        found = make(request, progress=progress)
     return Answer(
         files=((options.html, partial(_page, found)),),
         document=partial(export_document, found),
@@ -128,7 +128,7 @@ def export(options: _Options) -> Answer:
     )
 
 
-def _question(options: _Options) -> ExportRequest:
+def _request(options: _Options) -> ExportRequest:
     from tfdyno.jobs.deploy.export import ExportRequest
 
     return ExportRequest(

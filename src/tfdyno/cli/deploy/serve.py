@@ -130,8 +130,8 @@ def serve(options: _Options) -> Answer | int:
     from tfdyno.jobs.serve.serve import serve as run
     from tfdyno.jobs.serve.setup import needed_setup
 
-    question = _question(options, options.model)
-    check_model(question)
+    request = _request(options, options.model)
+    check_model(request)
     offer_setup(needed_setup(), options.told, yes=options.yes)
     with contextlib.ExitStack() as shown:
         progress = shown.enter_context(
@@ -146,7 +146,7 @@ def serve(options: _Options) -> Answer | int:
             if not options.told.quiet:
                 click.echo(f"tfdyno: {text.rstrip('.')}.", err=True)
 
-        run(question, ServeReporter(progress=progress, ready=ready, notice=notice))
+        run(request, ServeReporter(progress=progress, ready=ready, notice=notice))
     return 0
 
 
@@ -175,7 +175,7 @@ def _agreed(needed: NeededSetup) -> bool:
     return click.confirm("Make it now?", default=True, err=True)
 
 
-def _question(options: _Options, model: str) -> ServeRequest:
+def _request(options: _Options, model: str) -> ServeRequest:
     from tfdyno.jobs.serve.serve import ServeRequest
 
     if options.log:

@@ -138,8 +138,8 @@ def bench(options: _Options) -> Answer:
     from tfdyno.jobs.bench.bench import check, default_folder
     from tfdyno.view.bench.text import report_text
 
-    question = _question(options)
-    check(question)
+    request = _request(options)
+    check(request)
     if options.container:
         return _container(options)
     if options.tf:
@@ -149,9 +149,9 @@ def bench(options: _Options) -> Answer:
     if options.html:
         check_writable(options.html)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
-        measured = measure(question, progress=progress)
+        measured = measure(request, progress=progress)
     sides, comparison = _told(measured)
-    folder = str(question.folder or default_folder())
+    folder = str(request.folder or default_folder())
     return Answer(
         files=(
             (options.export, partial(_exported, options.export, sides, comparison)),
@@ -162,7 +162,7 @@ def bench(options: _Options) -> Answer:
     )
 
 
-def _question(options: _Options) -> BenchRequest:
+def _request(options: _Options) -> BenchRequest:
     from tfdyno.jobs.bench.bench import BenchRequest, default_data
 
     workload = workload_from(options, options.code, mode=options.mode)

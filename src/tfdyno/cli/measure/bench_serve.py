@@ -85,13 +85,13 @@ def bench_serve(options: _Options) -> Answer:
     from tfdyno.view.bench.load_document import load_document
     from tfdyno.view.bench.load_text import load_text
 
-    question = _question(options)
-    check(question)
+    request = _request(options)
+    check(request)
     written = [path for path in (options.output, options.html) if path]
     for path in written:
         check_writable(path)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
-        found = load_test(question, progress=progress)
+        found = load_test(request, progress=progress)
     return Answer(
         files=(
             (options.output, lambda: to_json(load_document(found), indent=2) + b"\n"),
@@ -106,7 +106,7 @@ def bench_serve(options: _Options) -> Answer:
     )
 
 
-def _question(options: _Options) -> LoadRequest:
+def _request(options: _Options) -> LoadRequest:
     from tfdyno.jobs.bench.load import LoadRequest
 
     if options.rate and options.clients:

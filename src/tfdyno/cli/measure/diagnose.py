@@ -91,15 +91,15 @@ def diagnose(options: _Options) -> Answer:
         return _of_run(options)
     if is_profile(options.workload):
         return _of_profile(options)
-    question = _question(options)
+    request = _request(options)
     from tfdyno.jobs.diagnose.diagnose import check, examined
 
-    check(question)
+    check(request)
     folder = _folder(options)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
-        found = examined(question, progress=progress)
-        last, stop = _proven(question, found, options, progress)
-    told = _told(question, found, last, options, folder)
+        found = examined(request, progress=progress)
+        last, stop = _proven(request, found, options, progress)
+    told = _told(request, found, last, options, folder)
     return replace(
         _answer(told, options),
         error=stop and noted(stop, "What was found until then is printed."),
@@ -144,7 +144,7 @@ def _refuse_to_run(options: _Options, what: str) -> None:
                          remedy="give the script instead, or leave it out")  # fmt: skip
 
 
-def _question(options: _Options) -> DiagnoseRequest:
+def _request(options: _Options) -> DiagnoseRequest:
     from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest
 
     if options.leak and options.fix:
@@ -177,7 +177,7 @@ def _folder(options: _Options) -> Path | None:
 
 
 def _proven(
-    question: DiagnoseRequest,
+    request: DiagnoseRequest,
     found: Examined,
     options: _Options,
     progress: Callable[[str], None],
@@ -185,7 +185,7 @@ def _proven(
     """Return what is proven, as far as it came, and what stopped it."""
     from tfdyno.core.measure.fix_proof import ProvenDiagnosis
 
-    last = ProvenDiagnosis(diagnosis=found.diagnosis, recipe=question.recipe)
+    last = ProvenDiagnosis(diagnosis=found.diagnosis, recipe=request.recipe)
     if found.stopped:
         return last, KeyboardInterrupt()
     if found.failed or not options.fix:
@@ -193,7 +193,7 @@ def _proven(
     from tfdyno.jobs.diagnose.fixes import proven
 
     try:
-        for so_far in proven(question, found, progress=progress):
+        for so_far in proven(request, found, progress=progress):
             last = so_far
     except BaseException as error:  # told after the answer so far
         return last, error
@@ -201,7 +201,7 @@ def _proven(
 
 
 def _told(
-    question: DiagnoseRequest,
+    request: DiagnoseRequest,
     found: Examined,
     last: ProvenDiagnosis,
     options: _Options,
@@ -213,15 +213,15 @@ def _told(
     if folder:
         from tfdyno.jobs.diagnose.write import written
 
-        files = written(folder, last, question.recipe, found.facts, question.workload)
+        files = written(folder, last, request.recipe, found.facts, request.workload)
     return DiagnoseTold(
         proven=last,
         facts=found.facts,
-        reference=question.workload.reference,
-        base=question.recipe,
+        reference=request.workload.reference,
+        base=request.recipe,
         environment=found.environment,
         tried=options.fix,
-        arguments=_words(options, question.workload),
+        arguments=_words(options, request.workload),
         own_arguments=_own_words(options),
         written=tuple(map(str, files)),
         growth=found.growth,

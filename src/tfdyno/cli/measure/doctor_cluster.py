@@ -58,7 +58,7 @@ def answer_cluster(options: Cluster, told: Told, *, is_quick: bool) -> Answer | 
     """Take part in the check, or start it here."""
     if options.gpus == 0:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before anything looks for cards
-    asked = _question(options, is_quick=is_quick)
+    asked = _request(options, is_quick=is_quick)
     if options.events:
         return _with_events(asked)
     if asked.nodes and asked.rank is None and not _is_told():
@@ -88,7 +88,7 @@ def check_here(asked: ClusterRequest, *, quiet: bool, verbose: bool) -> Answer:
         return _answer(doctor_local(asked, progress=progress, output=shown))
 
 
-def _question(options: Cluster, *, is_quick: bool) -> ClusterRequest:
+def _request(options: Cluster, *, is_quick: bool) -> ClusterRequest:
     from tfdyno.core.cluster.launch_plan import seconds_of
     from tfdyno.engines.meeting.rendezvous import WAIT_S
     from tfdyno.jobs.doctor.cluster import ClusterRequest

@@ -67,18 +67,18 @@ def run(options: _Options) -> Answer:
     from tfdyno.jobs.project.run import run as run_project
     from tfdyno.view.project.run_text import run_text
 
-    question = RunRequest(
+    request = RunRequest(
         file=options.project, only=options.only, begin=options.begin or "", force=options.force
     )
     if not options.dry_run:
         told = Told(as_json=options.as_json, quiet=options.quiet)
-        offer_setup(needed_server(question, step_commands), told, yes=options.yes)
+        offer_setup(needed_server(request, step_commands), told, yes=options.yes)
     with progress_line(quiet=options.quiet, verbose=False) as progress:
         shown = _Shown(progress, quiet=options.quiet)
         reporter = RunReporter(begun=shown.begun, reads=shown.reads, said=shown.said,
                                waits=shown.waits, ended=shown.ended)  # fmt: skip
         asked = preview if options.dry_run else run_project
-        found = asked(question, step_commands, reporter)
+        found = asked(request, step_commands, reporter)
     return Answer(
         document=lambda: found,
         text=partial(run_text, found, folder=options.project.parent, dry=options.dry_run),

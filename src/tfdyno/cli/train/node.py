@@ -88,7 +88,7 @@ def _run(options: _Options) -> NodeEnd:
     from tfdyno.jobs.launch.node import NodeRequest, node
 
     asked = NodeRequest(
-        question=replace(
+        request=replace(
             question_from(options, options.run, python=options.python, unsafe=options.unsafe),
             jax=jax_plan(options.jax),
         ),

@@ -56,18 +56,18 @@ def train(options: _Options) -> Answer:
         remedy = "choose among the cards here with --set visible_devices=N"
         raise UsageError("--gpu goes with --dry-run", remedy=remedy)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
-        question, reasons, notes = _question(options, progress)
+        request, reasons, notes = _request(options, progress)
         if options.dry_run:
-            return _preview(question, reasons, notes, options.gpu or "", progress)
+            return _preview(request, reasons, notes, options.gpu or "", progress)
     from tfdyno.jobs.train.train import train as run
 
     with train_progress(quiet=options.told.quiet, verbose=options.told.verbose) as shown:
-        trained = run(question, progress=shown.progress, output=shown.output)
+        trained = run(request, progress=shown.progress, output=shown.output)
     told = [f"{name}: {why}" for name, why in reasons.items()]
     return answer(trained, (*notes[:1], *told, *notes[1:]))
 
 
-def _question(
+def _request(
     options: _Options, progress: Callable[[str], None]
 ) -> tuple[TrainRequest, dict[str, str], tuple[str, ...]]:
     """Return what is asked, why each setting of a chosen recipe is there, and notes on it."""
@@ -97,7 +97,7 @@ def _question(
         notes = (f"The recipe is for {chosen.target}.", *chosen.notes)
     elif changes or what.recipe not in (None, AUTO):
         recipe = recipe_from(None if what.recipe == AUTO else what.recipe, changes)
-    question = TrainRequest(
+    request = TrainRequest(
         workload=workload,
         recipe=recipe,
         settings=RunSettings(output=what.output or "", resume=options.resume, **kept),
@@ -106,11 +106,11 @@ def _question(
         spot=options.how.spot or "",
         wait_free=options.wait_free,
     )
-    return question, reasons, notes
+    return request, reasons, notes
 
 
 def _preview(
-    question: TrainRequest,
+    request: TrainRequest,
     reasons: dict[str, str],
     notes: tuple[str, ...],
     gpu: str,
@@ -119,7 +119,7 @@ def _preview(
     from tfdyno.jobs.train.preview import preview
     from tfdyno.view.train.preview_text import train_preview_document, train_preview_text
 
-    plan = preview(question, gpu=gpu, reasons=reasons, progress=progress)
+    plan = preview(request, gpu=gpu, reasons=reasons, progress=progress)
     plan = replace(plan, notes=(*plan.notes, *notes))
     return Answer(
         document=partial(train_preview_document, plan), text=partial(train_preview_text, plan)

@@ -92,9 +92,9 @@ def tune(options: _Options) -> Answer:
     (tfdyno-tuning without --output) gets recipe.toml, tuning.json and the study.
     """
     _check(options)
-    question = _question(options)
+    request = _request(options)
     if options.dry_run:
-        return _plan(question, options)
+        return _plan(request, options)
     from tfdyno.jobs.tune.tune import tune as trials_of
     from tfdyno.jobs.tune.write import written
 
@@ -102,18 +102,18 @@ def tune(options: _Options) -> Answer:
     stop: BaseException | None = None
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         try:
-            for so_far in _on_engine(options, question, progress, trials_of):
+            for so_far in _on_engine(options, request, progress, trials_of):
                 last = so_far
         except BaseException as error:  # told after the answer so far
             if last is None:
                 raise
             stop, last = error, replace(last, ended="stopped")
     assert last
-    files = written(question.folder, last)
+    files = written(request.folder, last)
     if stop:
-        noted(stop, f"the trials are kept in {question.folder}; the same command with --resume "
+        noted(stop, f"the trials are kept in {request.folder}; the same command with --resume "
                     "goes on.")  # fmt: skip
-    told = _answer(last, str(question.folder), tuple(map(str, files)))
+    told = _answer(last, str(request.folder), tuple(map(str, files)))
     # Without a best one there is no answer.
     return replace(told, error=stop, exit_code=FAILED if last.best is None else 0)
 
@@ -137,7 +137,7 @@ def _check(options: _Options) -> None:
         raise UsageError("--address needs --on ray", remedy="add --on ray, or leave it out")
 
 
-def _question(options: _Options) -> TuneRequest:
+def _request(options: _Options) -> TuneRequest:
     from tfdyno.core.train.search_space import read_space
     from tfdyno.jobs.bench.bench import default_data
     from tfdyno.jobs.tune.request import DEFAULT_FOLDER, MOST_S, RUNS, TRIALS, TuneRequest
@@ -172,25 +172,25 @@ def _limit(typed_size: str | None) -> int:
 
 def _on_engine(
     options: _Options,
-    question: TuneRequest,
+    request: TuneRequest,
     progress: Callable[[str], None],
     trials_of: Callable[..., Iterator[Tuning]],
 ) -> Iterator[Tuning]:
     if options.on == "local":
-        return trials_of(question, progress=progress)
+        return trials_of(request, progress=progress)
     from tfdyno.jobs.tune.ray import ray_nodes
 
-    nodes = ray_nodes(question, address=options.address or "", progress=progress)
-    return trials_of(question, progress=progress, engine=nodes)
+    nodes = ray_nodes(request, address=options.address or "", progress=progress)
+    return trials_of(request, progress=progress, engine=nodes)
 
 
-def _plan(question: TuneRequest, options: _Options) -> Answer:
+def _plan(request: TuneRequest, options: _Options) -> Answer:
     from tfdyno.catalog.gpus import find
     from tfdyno.jobs.tune.plan import planned
 
     assert options.gpu
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
-        return _answer(planned(question, find(options.gpu), progress=progress))
+        return _answer(planned(request, find(options.gpu), progress=progress))
 
 
 def _answer(told: Tuning, folder: str = "", files: tuple[str, ...] = ()) -> Answer:

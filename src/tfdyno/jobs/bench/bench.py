@@ -67,7 +67,7 @@ def default_data(workload: Workload) -> DataMode:
 
 
 def bench(
-    question: BenchRequest,
+    request: BenchRequest,
     *,
     progress: Callable[[str], None] = silent,
     enough: Callable[[Sequence[Measurement]], bool] = _never,
@@ -79,7 +79,7 @@ def bench(
     how many runs are kept and how to go on.
 
     Args:
-        question: The workload, recipes and protocol.
+        request: The workload, recipes and protocol.
         progress: Called with a line at every stage.
         enough: Whether what is measured suffices before the protocol is met; asked when all
             sides have the least runs, and as many.
@@ -90,54 +90,52 @@ def bench(
             the results' folder cannot be used.
         ToolError: A child crashed, a card is full, the machine changed, or the disk is full.
     """
-    check(question)
-    interpreter(question.workload)  # there is one
-    results = Results(folder=question.folder or default_folder())
+    check(request)
+    interpreter(request.workload)  # there is one
+    results = Results(folder=request.folder or default_folder())
     results.prepare()
     sides = (
-        _resumed(question, results)
-        if question.resume
-        else new_sides(question.recipe, question.against)
+        _resumed(request, results) if request.resume else new_sides(request.recipe, request.against)
     )
-    _look_for_room(question, progress)
+    _look_for_room(request, progress)
     try:
-        while (turn := next_turn(sides, question.protocol)) is not None:
+        while (turn := next_turn(sides, request.protocol)) is not None:
             counts = [side.count for side in sides]
-            is_even = min(counts) == max(counts) >= question.protocol.least_runs
+            is_even = min(counts) == max(counts) >= request.protocol.least_runs
             if is_even and enough([side.measurement() for side in sides]):
                 break
-            found = _one(question, sides, turn, progress, run)
-            sides[turn] = _kept(results, sides[turn], found, question)
+            found = _one(request, sides, turn, progress, run)
+            sides[turn] = _kept(results, sides[turn], found, request)
     except BaseException as error:
-        _note(error, sides, question, results)
+        _note(error, sides, request, results)
         raise
     results.finish(*(side.id for side in sides))
     return tuple(side.measurement() for side in sides)
 
 
-def kept_answer(question: BenchRequest) -> tuple[Measurement, ...]:
+def kept_answer(request: BenchRequest) -> tuple[Measurement, ...]:
     """Find what the newest bench of this question measured to its end; empty: there is none."""
-    results = Results(folder=question.folder or default_folder())
-    return results.finished(_key(question))
+    results = Results(folder=request.folder or default_folder())
+    return results.finished(_key(request))
 
 
-def unfinished_answer(question: BenchRequest) -> tuple[Measurement, ...]:
+def unfinished_answer(request: BenchRequest) -> tuple[Measurement, ...]:
     """Find what the newest such bench measured that stopped midway; empty: none did."""
-    results = Results(folder=question.folder or default_folder())
-    return results.unfinished(_key(question))
+    results = Results(folder=request.folder or default_folder())
+    return results.unfinished(_key(request))
 
 
-def can_resume(question: BenchRequest) -> bool:
+def can_resume(request: BenchRequest) -> bool:
     """Return whether a bench of the same question stopped midway."""
-    return bool(unfinished_answer(question))
+    return bool(unfinished_answer(request))
 
 
-def check(question: BenchRequest) -> None:
+def check(request: BenchRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
-    for recipe in filter(None, (question.recipe, question.against)):
-        refuse_trainer_settings(recipe, made_up=question.protocol.data.startswith("synthetic"))
+    for recipe in filter(None, (request.recipe, request.against)):
+        refuse_trainer_settings(recipe, made_up=request.protocol.data.startswith("synthetic"))
         check_composition(recipe)
-    protocol = question.protocol
+    protocol = request.protocol
     if not 1 <= protocol.least_runs <= protocol.most_runs <= MOST_RUNS:
         raise UsageError(
             f"{protocol.least_runs} to {protocol.most_runs} runs are not possible",
@@ -145,14 +143,14 @@ def check(question: BenchRequest) -> None:
         )
     if protocol.target_metric and protocol.data.startswith("synthetic"):
         raise UsageError("--target needs real data", why="made-up data teaches nothing")
-    if protocol.data == "real" and question.workload.kind != "task":
+    if protocol.data == "real" and request.workload.kind != "task":
         raise UsageError("--data real goes with a standard task",
                          remedy="give task:NAME, or leave --data out")  # fmt: skip
 
 
-def _resumed(question: BenchRequest, results: Results) -> list[Side]:
+def _resumed(request: BenchRequest, results: Results) -> list[Side]:
     """Return the sides of the newest bench of the same question that did not come to its end."""
-    found = results.unfinished(_key(question))
+    found = results.unfinished(_key(request))
     if not found:
         raise UsageError(
             f"there is nothing to resume in {results.folder}",
@@ -161,7 +159,7 @@ def _resumed(question: BenchRequest, results: Results) -> list[Side]:
         )
     sides = [
         replace(side, session=found[0].session)
-        for side in new_sides(question.recipe, question.against)
+        for side in new_sides(request.recipe, request.against)
     ]
     for place, so_far in enumerate(found):  # A is always stored before B
         sides[place] = replace(sides[place], id=so_far.id, so_far=so_far)
@@ -169,13 +167,13 @@ def _resumed(question: BenchRequest, results: Results) -> list[Side]:
 
 
 def _one(
-    question: BenchRequest,
+    request: BenchRequest,
     sides: Sequence[Side],
     turn: int,
     progress: Callable[[str], None],
     run: Measuring,
 ) -> Measured:
-    side, protocol = sides[turn], question.protocol
+    side, protocol = sides[turn], request.protocol
     number = side.count + 1
     early = number <= protocol.least_runs
     of = f"{protocol.least_runs}" if early else f"at most {protocol.most_runs}"
@@ -184,12 +182,12 @@ def _one(
         title += f" ({seconds_words(median(run_medians_s(side.so_far.runs)))} so far)"
     progress(f"{title}: starting")
     return run(
-        question.workload,
+        request.workload,
         side.recipe,
         protocol,
         order=sum(each.count for each in sides),
         doing=f"run {number}{f' of {side.name}' if side.name else ''} of "
-              f"{question.workload.reference}",
+              f"{request.workload.reference}",
         progress=lambda stage: progress(_under(title, stage)),
         had=side.so_far.task.retreats if side.so_far else (),
     )  # fmt: skip
@@ -200,7 +198,7 @@ def _under(title: str, stage: str) -> str:
     return Lasting(stage) if isinstance(stage, Lasting) else f"{title}: {stage}"
 
 
-def _kept(results: Results, side: Side, found: Measured, question: BenchRequest) -> Side:
+def _kept(results: Results, side: Side, found: Measured, request: BenchRequest) -> Side:
     """Store a run at once; the first of a side brings the task and the environment."""
     if side.so_far:
         check_same(side.so_far, found)
@@ -209,47 +207,47 @@ def _kept(results: Results, side: Side, found: Measured, question: BenchRequest)
         return replace(side, so_far=replace(side.so_far, runs=runs))
     first = Measurement(
         id=side.id,
-        protocol=question.protocol,
+        protocol=request.protocol,
         task=found.task,
         recipe=side.recipe,
         environment=found.environment,
         runs=(found.run,),
         session=side.session,
-        label=question.label,
+        label=request.label,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    results.start(first, key=_key(question))
+    results.start(first, key=_key(request))
     return replace(side, so_far=first)
 
 
-def _key(question: BenchRequest) -> str:
+def _key(request: BenchRequest) -> str:
     """Digest of all that decides what is measured, the workload's own file included."""
-    place = Path(question.workload.reference.partition(":")[0])
+    place = Path(request.workload.reference.partition(":")[0])
     content = sha256_of(place) if place.is_file() else ""
-    where = "" if question.workload.kind == "application" else str(Path.cwd())
-    parts = (question.workload, question.recipe, question.against, question.protocol)
+    where = "" if request.workload.kind == "application" else str(Path.cwd())
+    parts = (request.workload, request.recipe, request.against, request.protocol)
     return hashlib.sha256(repr((*parts, content, where)).encode()).hexdigest()
 
 
-def _look_for_room(question: BenchRequest, progress: Callable[[str], None]) -> None:
+def _look_for_room(request: BenchRequest, progress: Callable[[str], None]) -> None:
     """Tell who else is on the cards, once where both sides use the same."""
     sides = {visible_to(recipe_environment(one)): one
-             for one in (question.against, question.recipe) if one}  # fmt: skip
+             for one in (request.against, request.recipe) if one}  # fmt: skip
     for visible, recipe in sides.items():
-        workload = question.workload if question.workload.mode == "train" else None
+        workload = request.workload if request.workload.mode == "train" else None
         announced(
-            Asked(visible=visible, recipe=recipe, workload=workload, waits=question.wait_free),
+            Asked(visible=visible, recipe=recipe, workload=workload, waits=request.wait_free),
             tell=progress,
         )
 
 
 def _note(
-    error: BaseException, sides: Sequence[Side], question: BenchRequest, results: Results
+    error: BaseException, sides: Sequence[Side], request: BenchRequest, results: Results
 ) -> None:
     """Say with the error what is kept, for whoever tells the user."""
     count = sum(side.count for side in sides)
     if count:
-        least = question.protocol.least_runs * len(sides)
+        least = request.protocol.least_runs * len(sides)
         runs = f"{count} of {least} runs" if count < least else plural(count, "run")
         error.add_note(
             f"{runs} {'is' if count == 1 else 'are'} kept in {results.folder}; "

@@ -96,7 +96,7 @@ class _Place:
 
 
 def calibrate(
-    question: CalibrateRequest,
+    request: CalibrateRequest,
     *,
     progress: Callable[[str], None] = silent,
     library: Library = None,
@@ -104,7 +104,7 @@ def calibrate(
     """Sweep a card and write its card file.
 
     Args:
-        question: What is swept.
+        request: What is swept.
         progress: Called with a line at every stage.
         library: Something shaped like ``pynvml``; that package when None.
 
@@ -113,11 +113,11 @@ def calibrate(
         ToolError: The sweep failed before it had measured anything.
         KeyboardInterrupt: After what was measured was put aside.
     """
-    place = _place(question, library)
+    place = _place(request, library)
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         lines = Path(folder) / "windows.jsonl"
         began_s = time.monotonic()
-        told, sampler, ended = _swept(question, place, lines, progress)
+        told, sampler, ended = _swept(request, place, lines, progress)
         found = read_windows(_lines(lines))
     if not found.kernels:
         if isinstance(ended, (TfdynoError, KeyboardInterrupt)):
@@ -156,15 +156,15 @@ def _not_used(card: CardFile, path: Path) -> str:
     return f"The sweep did not end ({why}): {kept}; no estimate uses them."
 
 
-def _place(question: CalibrateRequest, library: Library) -> _Place:
+def _place(request: CalibrateRequest, library: Library) -> _Place:
     """Return which card is swept, by what; raises ``UsageError`` before any work."""
-    if not LEAST_S <= question.seconds_s <= MOST_S:
+    if not LEAST_S <= request.seconds_s <= MOST_S:
         raise UsageError(
-            f"a sweep of {question.seconds_s:g} s is not possible",
+            f"a sweep of {request.seconds_s:g} s is not possible",
             why="importing the framework alone takes some seconds",
             remedy=f"give {LEAST_S:g} to {MOST_S:g} s",
         )
-    asked = question.card
+    asked = request.card
     if asked and asked != CPU and not asked.isdecimal():
         raise UsageError(
             f"there is no card '{asked}' to sweep",
@@ -176,10 +176,10 @@ def _place(question: CalibrateRequest, library: Library) -> _Place:
     if asked.isdecimal() and state.card is None and (where == "cpu" or state.count):
         count = f"the driver shows {state.count}" if state.count else "this machine shows no GPU"
         raise UsageError(f"there is no GPU {asked}", why=count, remedy="tfdyno doctor looks closer")
-    if where == "gpu" and not question.shared:
+    if where == "gpu" and not request.shared:
         _check_free(state, index, library)
-    python = interpreter_named(question.python)
-    framework = question.framework or _installed(python)
+    python = interpreter_named(request.python)
+    framework = request.framework or _installed(python)
     return _Place(where=where, index=index, state=state, framework=framework, python=python)
 
 
@@ -224,15 +224,15 @@ def _installed(python: str) -> Framework:
 
 
 def _swept(
-    question: CalibrateRequest, place: _Place, lines: Path, progress: Callable[[str], None]
+    request: CalibrateRequest, place: _Place, lines: Path, progress: Callable[[str], None]
 ) -> tuple[CardSwept, Sampler, BaseException | None]:
     """Return what the child told, who watched it, and what ended it early."""
     executions: tuple[Execution, ...] = ("xla", "graph") if place.where == "gpu" else ("graph",)
-    request = SweepCard(
+    sweep = SweepCard(
         framework=place.framework,
         where=place.where,
         executions=("xla",) if place.framework == "jax" else executions,
-        seconds_s=question.seconds_s,
+        seconds_s=request.seconds_s,
         file=lines,
         peaks=_peaks(place),
     )
@@ -248,8 +248,8 @@ def _swept(
     with Sampler(visible=None) as sampler:
         try:
             told = run_child(
-                SWEEP, request, progress=stage, python=place.python,
-                timeout_s=question.seconds_s + GRACE_S, env=_environment(place),
+                SWEEP, sweep, progress=stage, python=place.python,
+                timeout_s=request.seconds_s + GRACE_S, env=_environment(place),
                 hide_gpu=place.where == "cpu", doing="the sweep", started=sampler.watch,
             )  # fmt: skip
         except UsageError:
@@ -304,13 +304,13 @@ def _without_graphs(place: _Place, progress: Callable[[str], None]) -> float:
     flags = with_flags(os.environ.get("XLA_FLAGS", ""), NO_GRAPHS)
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         lines = Path(folder) / "windows.jsonl"
-        request = SweepCard(
+        sweep = SweepCard(
             framework=place.framework, where="gpu", executions=("xla",), file=lines,
             seconds_s=WITHOUT_GRAPHS_S, smallest=True, most_rounds=40,
         )  # fmt: skip
         try:
             run_child(
-                SWEEP, request, python=place.python, hide_gpu=False,
+                SWEEP, sweep, python=place.python, hide_gpu=False,
                 timeout_s=WITHOUT_GRAPHS_S + GRACE_S, doing="the sweep without CUDA graphs",
                 env={**_environment(place), "XLA_FLAGS": flags},
             )  # fmt: skip

@@ -73,71 +73,71 @@ class LoadRequest:
     seed: int = 0
 
 
-def check(question: LoadRequest) -> None:
+def check(request: LoadRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
-    url = read_load_url(question.url)
-    if question.clients > MOST_CLIENTS:
-        raise UsageError(f"{question.clients:,} clients are too many",
+    url = read_load_url(request.url)
+    if request.clients > MOST_CLIENTS:
+        raise UsageError(f"{request.clients:,} clients are too many",
                          remedy=f"{MOST_CLIENTS:,} at most")  # fmt: skip
-    if any(rate > MOST_PER_S for rate in question.rates_per_s):
+    if any(rate > MOST_PER_S for rate in request.rates_per_s):
         raise UsageError("such a rate is not possible", remedy=f"{MOST_PER_S:,.0f} at most")
-    if question.rates_per_s and question.p99_s:
+    if request.rates_per_s and request.p99_s:
         raise UsageError("--p99-ms finds the rate by itself", remedy="leave --rate out")
-    if (question.insecure or question.ca) and url.scheme != "https":
+    if (request.insecure or request.ca) and url.scheme != "https":
         raise UsageError("--insecure and --ca go with https", remedy="leave them out")
-    if question.insecure and question.ca:
+    if request.insecure and request.ca:
         raise UsageError("--insecure and --ca contradict", remedy="give one of them")
-    if question.usd_per_h is not None and question.offer:
+    if request.usd_per_h is not None and request.offer:
         raise UsageError("--usd-per-h and --offer contradict", remedy="give one of them")
-    _check_data(question)
-    _price(question)
+    _check_data(request)
+    _price(request)
 
 
-def _check_data(question: LoadRequest) -> None:
+def _check_data(request: LoadRequest) -> None:
     """Refuse files and addresses that cannot be used; raises ``UsageError``."""
-    if question.data and question.data.suffix not in (".npz", ".json"):
-        raise UsageError(f"{question.data} is no .npz and no .json file")
-    if question.metrics_url and not question.metrics_url.startswith(("http://", "https://")):
-        raise UsageError(f"{question.metrics_url!r} is no address of metrics")
-    if question.data and not question.data.is_file():
-        raise UsageError(f"{question.data} does not exist")
-    if question.data and question.data.suffix == ".json" and question.rows != 1:
+    if request.data and request.data.suffix not in (".npz", ".json"):
+        raise UsageError(f"{request.data} is no .npz and no .json file")
+    if request.metrics_url and not request.metrics_url.startswith(("http://", "https://")):
+        raise UsageError(f"{request.metrics_url!r} is no address of metrics")
+    if request.data and not request.data.is_file():
+        raise UsageError(f"{request.data} does not exist")
+    if request.data and request.data.suffix == ".json" and request.rows != 1:
         raise UsageError("--rows does not go with a .json file", why="its bodies have their rows")
 
 
-def load_test(question: LoadRequest, *, progress: Callable[[str], None] = silent) -> LoadResult:
+def load_test(request: LoadRequest, *, progress: Callable[[str], None] = silent) -> LoadResult:
     """Run every stretch of the test; after Ctrl-C what was measured until then.
 
     Raises:
         UsageError: Nobody answers, the model is not there, or the data does not fit it.
         ToolError: The client crashed.
     """
-    check(question)
-    usd_per_h = _price(question)
+    check(request)
+    usd_per_h = _price(request)
     stages: list[LoadStage] = []
     server: ServerFacts | None = None
     midway: list[str] = []
-    for plan in _plans(question, stages):
+    for plan in _plans(request, stages):
         progress(_doing(plan, stages))
-        found, run = _stretch(question, plan, progress)
+        found, run = _stretch(request, plan, progress)
         if server is not None and found != server:
             midway.append("between two stretches the server changed")
         server = server or found
         figures = stage_figures(run, usd_per_h=usd_per_h)
-        holds = _holds(run, question.p99_s, LoadStage(run=run, figures=figures))
+        holds = _holds(run, request.p99_s, LoadStage(run=run, figures=figures))
         stages.append(LoadStage(run=run, figures=figures, holds=holds))
-        if run.stopped or _broken(run, question):
+        if run.stopped or _broken(run, request):
             break
     assert server
     result = LoadResult(
-        url=question.url,
+        url=request.url,
         server=server,
         stages=tuple(stages),
-        p99_limit_s=question.p99_s,
-        knee_rate_per_s=knee(_probes(stages)) if question.p99_s else None,
+        p99_limit_s=request.p99_s,
+        knee_rate_per_s=knee(_probes(stages)) if request.p99_s else None,
         usd_per_h=usd_per_h,
-        offer=question.offer,
-        allows_refusals=question.allow_refusals,
+        offer=request.offer,
+        allows_refusals=request.allow_refusals,
         stopped=stages[-1].run.stopped,
         machine=f"{len(processors.allowed())} CPUs ({processors.name(this_host())})",
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -146,22 +146,22 @@ def load_test(question: LoadRequest, *, progress: Callable[[str], None] = silent
     return replace(result, faults=(*midway, *faults(result)), warnings=warnings(result))
 
 
-def _plans(question: LoadRequest, stages: list[LoadStage]) -> Iterator[LoadPlan]:
+def _plans(request: LoadRequest, stages: list[LoadStage]) -> Iterator[LoadPlan]:
     """Give one plan after the other; the search looks at the stages that were."""
-    seconds_s = question.seconds_s or (PROBE_SECONDS_S if question.p99_s else SECONDS_S)
+    seconds_s = request.seconds_s or (PROBE_SECONDS_S if request.p99_s else SECONDS_S)
     closed = LoadPlan(
-        clients=question.clients,
+        clients=request.clients,
         seconds_s=seconds_s,
         warmup_s=min(MOST_WARMUP_S, WARMUP_SHARE * seconds_s),
-        timeout_s=question.timeout_s,
-        seed=question.seed,
+        timeout_s=request.timeout_s,
+        seed=request.seed,
     )
-    for rate in question.rates_per_s:
+    for rate in request.rates_per_s:
         yield replace(closed, kind="open", rate_per_s=rate)
-    if question.rates_per_s:
+    if request.rates_per_s:
         return
     yield closed
-    while question.p99_s:
+    while request.p99_s:
         probed = next_probe(_probes(stages), stages[0].figures.accepted_per_s)
         if probed is None:
             return
@@ -170,7 +170,7 @@ def _plans(question: LoadRequest, stages: list[LoadStage]) -> Iterator[LoadPlan]
             closed,
             kind="open",
             rate_per_s=probed.rate_per_s,
-            seed=question.seed + len(stages),
+            seed=request.seed + len(stages),
             seconds_s=_probe_s(probed, seconds_s),
             decides=probed.decides,
         )
@@ -211,16 +211,16 @@ def _doing(plan: LoadPlan, stages: list[LoadStage]) -> str:
 
 
 def _stretch(
-    question: LoadRequest, plan: LoadPlan, progress: Callable[[str], None]
+    request: LoadRequest, plan: LoadPlan, progress: Callable[[str], None]
 ) -> tuple[ServerFacts, StageRun]:
     asked = LoadServer(
-        url=question.url,
-        metrics_url=question.metrics_url,
-        token=question.token,
-        insecure=question.insecure,
-        ca=question.ca,
-        data=question.data,
-        rows=question.rows,
+        url=request.url,
+        metrics_url=request.metrics_url,
+        token=request.token,
+        insecure=request.insecure,
+        ca=request.ca,
+        data=request.data,
+        rows=request.rows,
         plan=plan,
     )
     title = _doing(plan, [])
@@ -229,7 +229,7 @@ def _stretch(
         asked,
         progress=lambda stage: progress(f"{title.partition(': ')[2]}, {stage}"),
         timeout_s=START_LIMIT_S + plan.warmup_s + plan.seconds_s + 3 * plan.timeout_s,
-        doing=f"loading {question.url}",
+        doing=f"loading {request.url}",
         stop_grace_s=STOP_GRACE_S,
     )
     return found.server, found.run
@@ -249,20 +249,20 @@ def _holds(run: StageRun, p99_s: float, stage: LoadStage) -> bool | None:
     return (p99.high if run.plan.decides else p99.best) <= p99_s
 
 
-def _broken(run: StageRun, question: LoadRequest) -> bool:
+def _broken(run: StageRun, request: LoadRequest) -> bool:
     """Return whether nothing that follows could be worth anything."""
     return bool(run.faults or stage_figures(run).errors) or (
-        bool(refusals_of(run)) and not question.allow_refusals and not question.p99_s
+        bool(refusals_of(run)) and not request.allow_refusals and not request.p99_s
     )
 
 
-def _price(question: LoadRequest) -> float | None:
+def _price(request: LoadRequest) -> float | None:
     """Return dollars an hour, as given or of the offer; raises ``UsageError``: unknown offer."""
-    if not question.offer:
-        return question.usd_per_h
+    if not request.offer:
+        return request.usd_per_h
     offers = {one.slug: one for one in all_offers()}
-    found = offers.get(question.offer)
+    found = offers.get(request.offer)
     if found is None:
-        raise UsageError(f"there is no offer {question.offer!r}",
+        raise UsageError(f"there is no offer {request.offer!r}",
                          remedy="'tfdyno offers' lists all")  # fmt: skip
     return found.usd_per_h if math.isfinite(found.usd_per_h) else None

@@ -87,119 +87,119 @@ class Answer:
     """How several cards would hold the batch that one of them does not hold alone."""
 
 
-def estimate(question: EstimateRequest, *, progress: Callable[[str], None] = silent) -> Answer:
+def estimate(request: EstimateRequest, *, progress: Callable[[str], None] = silent) -> Answer:
     """Answer a question; the quick route costs one trace, which is cached.
 
     Args:
-        question: Workload, cards and settings.
+        request: Workload, cards and settings.
         progress: Called with a line at every stage.
 
     Raises:
         UsageError: A setting is wrong or contradicts another, or the workload cannot be traced.
         ToolError: A child process failed.
     """
-    check(question)
-    question = counted(question)
+    check(request)
+    request = counted(request)
     predictor = predictor_for(
-        question.workload,
-        question,
-        batch_size=question.batch_size or _first_share(question),
-        fresh=question.fresh,
-        card_files=question.card_files,
+        request.workload,
+        request,
+        batch_size=request.batch_size or _first_share(request),
+        fresh=request.fresh,
+        card_files=request.card_files,
         progress=progress,
     )
-    predictor, notes = _by_route(predictor, question, progress)
-    details = len(question.gpus) * len(question.replicas) <= DETAILED_CARDS
+    predictor, notes = _by_route(predictor, request, progress)
+    details = len(request.gpus) * len(request.replicas) <= DETAILED_CARDS
     found = tuple(
-        _one(predictor, question, gpu, count, details)
-        for gpu in question.gpus
-        for count in question.replicas
+        _one(predictor, request, gpu, count, details)
+        for gpu in request.gpus
+        for count in request.replicas
     )
-    if _verifies(question):
+    if _verifies(request):
         found = tuple(verified_limit(predictor, one, progress) for one in found)
     compiling = None
-    if question.route == "exact":
+    if request.route == "exact":
         compiling = partial(compiled_sharding, traced=predictor.traced, progress=progress)
     return Answer(
         estimates=found,
         trace=predictor.traced.trace,
-        batch_source=_source(question, predictor),
+        batch_source=_source(request, predictor),
         notes=(
             *notes,
-            *network_notes(question, found),
-            *without_xla(predictor, question.gpus if 1 in question.replicas else ()),
-            *_measured(question, predictor),
+            *network_notes(request, found),
+            *without_xla(predictor, request.gpus if 1 in request.replicas else ()),
+            *_measured(request, predictor),
             *sweep_notes(predictor.sweeps, tuple(one.swept_by for one in found)),
         ),
         scaling=scale_outs(
-            question.gpus,
+            request.gpus,
             found,
-            lambda gpu: _one(predictor, question, gpu, 1, details=False),
-            global_batch=bool(question.global_batch_size),
+            lambda gpu: _one(predictor, request, gpu, 1, details=False),
+            global_batch=bool(request.global_batch_size),
             samples_per_epoch=predictor.traced.trace.samples_per_epoch,
         ),
-        sharding=shardings(question.gpus, found, predictor.cluster, compiling),
+        sharding=shardings(request.gpus, found, predictor.cluster, compiling),
     )
 
 
-def counted(question: EstimateRequest) -> EstimateRequest:
+def counted(request: EstimateRequest) -> EstimateRequest:
     """Tell ``nodes`` as replicas, and a network as one wherever it was named.
 
     What a network as the link joins is settled here, once for all counts of a series.
     """
-    if question.link and is_network(find_link(question.link)):
-        check_named_once(question.link, question.network)
-        layout = 0 if question.nodes else layout_of(question.gpus, question.replicas)
-        question = replace(question, link="", network=question.link,
-                           gpus_per_node=question.gpus_per_node or layout)  # fmt: skip
-    if not question.nodes:
-        return question
-    each = _gpus_of_a_node(question)
-    replicas = tuple(count * each for count in question.nodes)
-    return replace(question, replicas=replicas, gpus_per_node=each, nodes=())
+    if request.link and is_network(find_link(request.link)):
+        check_named_once(request.link, request.network)
+        layout = 0 if request.nodes else layout_of(request.gpus, request.replicas)
+        request = replace(request, link="", network=request.link,
+                           gpus_per_node=request.gpus_per_node or layout)  # fmt: skip
+    if not request.nodes:
+        return request
+    each = _gpus_of_a_node(request)
+    replicas = tuple(count * each for count in request.nodes)
+    return replace(request, replicas=replicas, gpus_per_node=each, nodes=())
 
 
-def _gpus_of_a_node(question: EstimateRequest) -> int:
-    return question.gpus_per_node or min(usual_in_a_node(gpu) for gpu in question.gpus)
+def _gpus_of_a_node(request: EstimateRequest) -> int:
+    return request.gpus_per_node or min(usual_in_a_node(gpu) for gpu in request.gpus)
 
 
-def check(question: EstimateRequest) -> None:
+def check(request: EstimateRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
-    check_batch(question.batch_size)
-    check_vendor(question.gpus)
-    if question.batch_size and question.global_batch_size:
+    check_batch(request.batch_size)
+    check_vendor(request.gpus)
+    if request.batch_size and request.global_batch_size:
         raise UsageError(
             "give --batch-size or --global-batch, not both",
             why="one is the batch of a replica, the other the sum over all of them",
         )
-    _check_processors(question)
-    _check_link(question)
-    _check_nodes(question)
-    question = counted(question)
-    _check_explained(question)
-    if question.verify and question.route == "quick":
+    _check_processors(request)
+    _check_link(request)
+    _check_nodes(request)
+    request = counted(request)
+    _check_explained(request)
+    if request.verify and request.route == "quick":
         raise UsageError("--verify needs the compiler", remedy="leave --route quick out")
-    for count in question.replicas:
+    for count in request.replicas:
         if not 1 <= count <= MOST_REPLICAS:
             raise UsageError(
                 f"{count} replicas are not possible", remedy=f"give 1 to {MOST_REPLICAS}"
             )
-        if question.global_batch_size:
-            check_batch(shared_batch(question.global_batch_size, count))
-    _check_cluster(question)
+        if request.global_batch_size:
+            check_batch(shared_batch(request.global_batch_size, count))
+    _check_cluster(request)
 
 
-def _check_processors(question: EstimateRequest) -> None:
+def _check_processors(request: EstimateRequest) -> None:
     """Refuse what the processors of a machine do not do."""
-    if not any(gpu.vendor == CPU_VENDOR for gpu in question.gpus):
+    if not any(gpu.vendor == CPU_VENDOR for gpu in request.gpus):
         return
     wrong = {
-        "--explain": question.explain,
-        "--route exact": question.route == "exact",
-        "--verify": bool(question.verify),
-        "--execution xla": question.execution not in ("", "graph"),
-        "--replicas": question.replicas != (1,) or bool(question.nodes),
-        "a precision of 16 bits": question.precision not in ("", "float32", "tf32"),
+        "--explain": request.explain,
+        "--route exact": request.route == "exact",
+        "--verify": bool(request.verify),
+        "--execution xla": request.execution not in ("", "graph"),
+        "--replicas": request.replicas != (1,) or bool(request.nodes),
+        "a precision of 16 bits": request.precision not in ("", "float32", "tf32"),
     }
     for what, asked in wrong.items():
         if asked:
@@ -209,9 +209,9 @@ def _check_processors(question: EstimateRequest) -> None:
             )  # fmt: skip
 
 
-def _check_nodes(question: EstimateRequest) -> None:
-    each = _gpus_of_a_node(question)
-    for count in question.nodes:
+def _check_nodes(request: EstimateRequest) -> None:
+    each = _gpus_of_a_node(request)
+    for count in request.nodes:
         if not 1 <= count <= MOST_REPLICAS // each:
             raise UsageError(
                 f"{count:,} nodes of {each} are not possible",
@@ -220,26 +220,26 @@ def _check_nodes(question: EstimateRequest) -> None:
             )
 
 
-def _check_cluster(question: EstimateRequest) -> None:
+def _check_cluster(request: EstimateRequest) -> None:
     """Refuse nodes that nothing joins, before any work."""
-    if question.network:
-        find_network(question.network)
-    if not question.network and not question.gpus_per_node:
+    if request.network:
+        find_network(request.network)
+    if not request.network and not request.gpus_per_node:
         return
-    for gpu in question.gpus:
-        for count in question.replicas:
+    for gpu in request.gpus:
+        for count in request.replicas:
             cluster_of(
                 gpu,
                 count,
-                link=question.link,
-                network=question.network,
-                gpus_per_node=question.gpus_per_node,
+                link=request.link,
+                network=request.network,
+                gpus_per_node=request.gpus_per_node,
             )
 
 
-def _check_explained(question: EstimateRequest) -> None:
-    rows = len(question.gpus) * len(question.replicas)
-    if question.explain and rows > DETAILED_CARDS:
+def _check_explained(request: EstimateRequest) -> None:
+    rows = len(request.gpus) * len(request.replicas)
+    if request.explain and rows > DETAILED_CARDS:
         raise UsageError(
             f"--explain answers for {DETAILED_CARDS} rows at most, not for {rows}",
             why="every card has a list of its own",
@@ -247,9 +247,9 @@ def _check_explained(question: EstimateRequest) -> None:
         )
 
 
-def _check_link(question: EstimateRequest) -> None:
-    link = find_link(question.link) if question.link else None
-    reasons = [cannot_join(gpu, link) for gpu in question.gpus] if link else []
+def _check_link(request: EstimateRequest) -> None:
+    link = find_link(request.link) if request.link else None
+    reasons = [cannot_join(gpu, link) for gpu in request.gpus] if link else []
     if link and any(reasons):
         raise UsageError(
             f"{link.slug} does not join these cards",
@@ -274,17 +274,17 @@ def _without_network(found: Sequence[Estimate]) -> tuple[str, ...]:
     return ()
 
 
-def network_notes(question: EstimateRequest, found: Sequence[Estimate]) -> tuple[str, ...]:
+def network_notes(request: EstimateRequest, found: Sequence[Estimate]) -> tuple[str, ...]:
     """Note networks: one that lacks, that no number has in it, or that was assumed."""
     if found[0].mode != "train":
         return ()
     notes = _without_network(found)
-    if question.network and all(one.nodes == 1 for one in found):
+    if request.network and all(one.nodes == 1 for one in found):
         notes += (
-            f"{question.network} joins machines, and one machine holds these GPUs: it is not in "
+            f"{request.network} joins machines, and one machine holds these GPUs: it is not in "
             "these numbers; give --nodes, or --gpus-per-node.",
         )
-    if not question.network:
+    if not request.network:
         joined = (one for one in found if one.nodes > 1)
         alone = next(((find(one.gpu), one.network) for one in joined), None)
         if alone and own_network(alone[0]):
@@ -295,66 +295,66 @@ def network_notes(question: EstimateRequest, found: Sequence[Estimate]) -> tuple
     return notes
 
 
-def _measured(question: EstimateRequest, predictor: Predictor) -> tuple[str, ...]:
+def _measured(request: EstimateRequest, predictor: Predictor) -> tuple[str, ...]:
     """Return a note where the user's own measurements moved the times."""
-    cards = {gpu.slug: predictor.recalibration(gpu, replicas=question.replicas[0])
-             for gpu in question.gpus}  # fmt: skip
+    cards = {gpu.slug: predictor.recalibration(gpu, replicas=request.replicas[0])
+             for gpu in request.gpus}  # fmt: skip
     return notes_on(cards.items())
 
 
 def _by_route(
-    predictor: Predictor, question: EstimateRequest, progress: Callable[[str], None]
+    predictor: Predictor, request: EstimateRequest, progress: Callable[[str], None]
 ) -> tuple[Predictor, tuple[str, ...]]:
-    if question.route == "quick":
+    if request.route == "quick":
         return predictor, ()
-    if question.route == "auto" and not question.verify:
-        return add_cached(predictor, question.gpus), ()
+    if request.route == "auto" and not request.verify:
+        return add_cached(predictor, request.gpus), ()
 
     def is_compiled(gpu: Gpu) -> bool:
-        return any(predictor.execution_on(gpu, count) == "xla" for count in question.replicas)
+        return any(predictor.execution_on(gpu, count) == "xla" for count in request.replicas)
 
-    gpus = tuple(filter(is_compiled, question.gpus))
+    gpus = tuple(filter(is_compiled, request.gpus))
     if not gpus:
         return predictor, (NOT_COMPILED,)
     compiled, notes = add_compiled(predictor, gpus, progress=progress)
-    if _single(question):
+    if _single(request):
         try:
-            size = _first_share(question) or compiled.batch_size
-            compiled = proved(compiled, question.gpus[0], size, progress)
+            size = _first_share(request) or compiled.batch_size
+            compiled = proved(compiled, request.gpus[0], size, progress)
         except ToolError as error:
             notes += (f"Memory is that of a program for every batch: {str(error).rstrip('.')}.",)
     return replace(compiled, exact_time=True), notes
 
 
 def _one(
-    predictor: Predictor, question: EstimateRequest, gpu: Gpu, count: int, details: bool
+    predictor: Predictor, request: EstimateRequest, gpu: Gpu, count: int, details: bool
 ) -> Estimate:
-    total = question.global_batch_size
+    total = request.global_batch_size
     size = shared_batch(total, count) if total else predictor.batch_size
     try:
         return predictor.estimate(
-            gpu, replicas=count, batch_size=size, details=details, explained=question.explain
+            gpu, replicas=count, batch_size=size, details=details, explained=request.explain
         )
     except ValueError as error:  # the arithmetic refuses: say for which card and why
         raise TfdynoError(f"no estimate for {count} x {gpu.name}", why=str(error)) from error
 
 
-def _verifies(question: EstimateRequest) -> bool:
-    if question.verify is None:
-        return question.route == "exact" and _single(question)
-    return question.verify
+def _verifies(request: EstimateRequest) -> bool:
+    if request.verify is None:
+        return request.route == "exact" and _single(request)
+    return request.verify
 
 
-def _single(question: EstimateRequest) -> bool:
-    return len(question.gpus) * len(question.replicas) == 1
+def _single(request: EstimateRequest) -> bool:
+    return len(request.gpus) * len(request.replicas) == 1
 
 
-def _first_share(question: EstimateRequest) -> int:
-    total = question.global_batch_size
-    return shared_batch(total, question.replicas[0]) if total else 0
+def _first_share(request: EstimateRequest) -> int:
+    total = request.global_batch_size
+    return shared_batch(total, request.replicas[0]) if total else 0
 
 
-def _source(question: EstimateRequest, predictor: Predictor) -> str:
-    if question.global_batch_size:
-        return f"a global batch of {question.global_batch_size:,}, shared"
+def _source(request: EstimateRequest, predictor: Predictor) -> str:
+    if request.global_batch_size:
+        return f"a global batch of {request.global_batch_size:,}, shared"
     return predictor.batch_source

@@ -81,22 +81,20 @@ def reference_of(text: str) -> str:
     return f"{folder / READER}:{READER_FUNCTION}"
 
 
-def check(question: DataBenchRequest) -> None:
+def check(request: DataBenchRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
-    if question.workload.kind in _NO_DATA:
-        what = f"{question.workload.reference} brings no data"
+    if request.workload.kind in _NO_DATA:
+        what = f"{request.workload.reference} brings no data"
         raise UsageError(what, why="there is no input pipeline to measure",
                          remedy="give a script, file.py:function or a task")  # fmt: skip
-    if question.rounds > MOST_ROUNDS:
-        raise UsageError(
-            f"{question.rounds:,} rounds are too many", remedy=f"{MOST_ROUNDS} at most"
-        )
-    if question.gpus:
-        estimate.check(_step(question))
+    if request.rounds > MOST_ROUNDS:
+        raise UsageError(f"{request.rounds:,} rounds are too many", remedy=f"{MOST_ROUNDS} at most")
+    if request.gpus:
+        estimate.check(_step(request))
 
 
 def measured(
-    question: DataBenchRequest,
+    request: DataBenchRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
@@ -104,7 +102,7 @@ def measured(
     """Measure the pipeline; where Ctrl-C ends it, what was measured until then.
 
     Args:
-        question: Whose data, and how long.
+        request: Whose data, and how long.
         progress: Called with a line at every stage.
         output: Called with every line that the user's code prints.
 
@@ -112,17 +110,17 @@ def measured(
         UsageError: The workload brings no data, or the user's code fails.
         ToolError: The child crashed.
     """
-    check(question)
-    plan = Plan(rounds=question.rounds, seconds_s=question.seconds_s, cold=question.cold)
-    each_s = question.seconds_s + ROUND_LIMIT_S
+    check(request)
+    plan = Plan(rounds=request.rounds, seconds_s=request.seconds_s, cold=request.cold)
+    each_s = request.seconds_s + ROUND_LIMIT_S
     found = run_child(
         DATA,
-        MeasureData(workload=question.workload, plan=plan, batch_size=question.batch_size),
+        MeasureData(workload=request.workload, plan=plan, batch_size=request.batch_size),
         progress=progress,
-        timeout_s=START_LIMIT_S + BESIDE_LIMIT_S + 8 * question.rounds * each_s,
-        python=interpreter(question.workload),
+        timeout_s=START_LIMIT_S + BESIDE_LIMIT_S + 8 * request.rounds * each_s,
+        python=interpreter(request.workload),
         env=_BACKEND,
-        doing=f"measuring the data of {question.workload.reference}",
+        doing=f"measuring the data of {request.workload.reference}",
         output=output,
         stop_grace_s=STOP_GRACE_S,
     )
@@ -148,7 +146,7 @@ def _title(feed: Feed) -> str:
 
 
 def needs(
-    feed: Feed, question: DataBenchRequest, *, progress: Callable[[str], None] = silent
+    feed: Feed, request: DataBenchRequest, *, progress: Callable[[str], None] = silent
 ) -> tuple[FeedNeed, ...]:
     """Return what each card needs of the pipeline, by the quick estimate of its step.
 
@@ -156,10 +154,10 @@ def needs(
         UsageError: The workload cannot be traced.
         ToolError: The trace failed.
     """
-    if not question.gpus:
+    if not request.gpus:
         return ()
     progress("estimating the step")
-    answer = estimate.estimate(_step(question), progress=progress)
+    answer = estimate.estimate(_step(request), progress=progress)
     law, loss_ratio = feed_law.law_of(feed), assumed().feed_loss_ratio
     return tuple(
         need_of(law, one, gpu_name=find(one.gpu).name, loss_ratio=loss_ratio)
@@ -167,12 +165,12 @@ def needs(
     )
 
 
-def _step(question: DataBenchRequest) -> estimate.EstimateRequest:
+def _step(request: DataBenchRequest) -> estimate.EstimateRequest:
     return estimate.EstimateRequest(
-        workload=question.workload,
-        gpus=question.gpus,
-        batch_size=question.batch_size,
-        precision=question.precision,
+        workload=request.workload,
+        gpus=request.gpus,
+        batch_size=request.batch_size,
+        precision=request.precision,
         route="quick",
     )
 

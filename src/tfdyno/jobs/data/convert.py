@@ -71,14 +71,14 @@ class Converted:
     notes: tuple[str, ...] = ()
 
 
-def convert(question: ConvertRequest, *, progress: Callable[[str], None] = silent) -> Converted:
+def convert(request: ConvertRequest, *, progress: Callable[[str], None] = silent) -> Converted:
     """Write what is missing of the data set, then measure what it gains.
 
     A stop at any moment loses the shard that is being written; the same question goes on, and the
     files are those of a conversion that was not stopped.
 
     Args:
-        question: What is asked.
+        request: What is asked.
         progress: Called with a line at every stage, and with ``{"event": "convert", …}``.
 
     Raises:
@@ -86,31 +86,31 @@ def convert(question: ConvertRequest, *, progress: Callable[[str], None] = silen
             holds something else.
         ToolError: There is no room, or the child failed.
     """
-    _check(question)
-    folder = DatasetFolder(question.destination)
-    folder.check(question.source)
-    python = interpreter_named(question.python)
+    _check(request)
+    folder = DatasetFolder(request.destination)
+    folder.check(request.source)
+    python = interpreter_named(request.python)
     found = look(
-        question.source,
-        image_size=question.image_size,
-        label=question.label,
-        delimiter=question.delimiter,
-        skip_bad=question.skip_bad,
+        request.source,
+        image_size=request.image_size,
+        label=request.label,
+        delimiter=request.delimiter,
+        skip_bad=request.skip_bad,
         progress=progress,
     )
-    settings = _settings(question, found)
+    settings = _settings(request, found)
     wanted = Begun(source_sha256=found.source.sha256, settings=settings)
     began_s = time.monotonic()
     with folder.held():
-        kept, missing = _state(folder, wanted, question, progress)
+        kept, missing = _state(folder, wanted, request, progress)
         if missing:
-            _write(question, folder, found, wanted, kept, missing, python, progress)
+            _write(request, folder, found, wanted, kept, missing, python, progress)
         dataset = _dataset(found, settings, folder.finished())
         folder.finish(dataset, dataset_reader(dataset))
     spent_s = time.monotonic() - began_s if missing else 0.0
-    speed, why = _measured(question, dataset, python, progress)
+    speed, why = _measured(request, dataset, python, progress)
     return Converted(
-        folder=question.destination,
+        folder=request.destination,
         dataset=dataset,
         kept_shards=len(kept),
         seconds_s=spent_s,
@@ -120,46 +120,46 @@ def convert(question: ConvertRequest, *, progress: Callable[[str], None] = silen
     )
 
 
-def _check(question: ConvertRequest) -> None:
+def _check(request: ConvertRequest) -> None:
     """Refuse options that do not go together, before any work."""
-    if question.shards and question.shard_bytes:
+    if request.shards and request.shard_bytes:
         raise UsageError("--shards and --shard-bytes do not go together", remedy="give one of them")
-    if question.keep_order and question.shuffle_seed is not None:
+    if request.keep_order and request.shuffle_seed is not None:
         raise UsageError("a seed shuffles and keeps no order", remedy="give one of them")
-    if kind_of(question.source) == "images":
-        if question.label:
+    if kind_of(request.source) == "images":
+        if request.label:
             raise UsageError("--label is for a CSV file", why="images take the names of folders")
         return
-    if question.image_size:
-        raise UsageError("--image-size is for images", why=f"{question.source} is a table")
+    if request.image_size:
+        raise UsageError("--image-size is for images", why=f"{request.source} is a table")
 
 
-def _settings(question: ConvertRequest, found: Listed) -> ConvertSettings:
-    if question.shards > found.records:
-        raise UsageError(f"{question.shards:,} shards are not possible",
+def _settings(request: ConvertRequest, found: Listed) -> ConvertSettings:
+    if request.shards > found.records:
+        raise UsageError(f"{request.shards:,} shards are not possible",
                          why=f"there are {plural(found.records, 'record')}")  # fmt: skip
-    shards = question.shards or shard_count(
-        found.records, found.converted_bytes, shard_bytes=question.shard_bytes
+    shards = request.shards or shard_count(
+        found.records, found.converted_bytes, shard_bytes=request.shard_bytes
     )
     if shards > MOST:
         raise UsageError(f"{shards:,} shards are too many",
                          remedy=f"give a larger --shard-bytes, for {MOST:,} at most")  # fmt: skip
-    seed = question.shuffle_seed
-    if seed is None and found.kind == "images" and not question.keep_order:
+    seed = request.shuffle_seed
+    if seed is None and found.kind == "images" and not request.keep_order:
         seed = IMAGE_SEED
     return ConvertSettings(
         kind=found.kind,
         shards=shards,
-        compression=question.compression,
+        compression=request.compression,
         shuffle_seed=seed,
-        image_size=question.image_size,
-        label=question.label,
-        delimiter=question.delimiter,
+        image_size=request.image_size,
+        label=request.label,
+        delimiter=request.delimiter,
     )
 
 
 def _state(
-    folder: DatasetFolder, wanted: Begun, question: ConvertRequest, progress: Callable[[str], None]
+    folder: DatasetFolder, wanted: Begun, request: ConvertRequest, progress: Callable[[str], None]
 ) -> tuple[tuple[Written, ...], list[int]]:
     """Return finished shards that are sound, and the places of the others."""
     names = [
@@ -169,10 +169,10 @@ def _state(
     kept: tuple[Written, ...] = ()
     if before := folder.begun():
         begun, written = before
-        folder.check_same(begun, wanted, question.source)
-        if any(one.skipped for one in written) and not question.skip_bad:
+        folder.check_same(begun, wanted, request.source)
+        if any(one.skipped for one in written) and not request.skip_bad:
             raise UsageError(
-                f"{question.destination} was begun with --skip-bad",
+                f"{request.destination} was begun with --skip-bad",
                 remedy="add it again, or name a new folder",
             )
         kept = folder.sound(
@@ -184,7 +184,7 @@ def _state(
 
 
 def _write(
-    question: ConvertRequest,
+    request: ConvertRequest,
     folder: DatasetFolder,
     found: Listed,
     wanted: Begun,
@@ -195,7 +195,7 @@ def _write(
 ) -> None:
     """Let a child write the missing shards; says with what stops it how much is kept."""
     settings = wanted.settings
-    _check_room(question, found, len(missing) / settings.shards)
+    _check_room(request, found, len(missing) / settings.shards)
     ordered = found.shuffled(settings.shuffle_seed)
     ranges = shard_ranges(found.records, settings.shards)
     shards = tuple(
@@ -212,26 +212,26 @@ def _write(
             run_child(
                 WRITE_SHARDS,
                 WriteShards(
-                    source=question.source,
-                    folder=question.destination,
+                    source=request.source,
+                    folder=request.destination,
                     journal=journal,
                     settings=settings,
                     features=found.features,
                     classes=found.classes,
                     offsets=offsets,
-                    skip_bad=question.skip_bad,
+                    skip_bad=request.skip_bad,
                     shards=shards,
                 ),
                 progress=lambda line: progress(_event(line, total, len(missing))),
                 timeout_s=math.inf,
                 python=python,
-                doing=f"converting {question.source}",
+                doing=f"converting {request.source}",
             )
     except BaseException as error:
         folder.remove_parts()
         done = f"{len(folder.finished())} of {plural(settings.shards, 'shard')} are finished in"
         again = "" if isinstance(error, UsageError) else "; the same command goes on"
-        error.add_note(f"{done} {question.destination}{again}.")
+        error.add_note(f"{done} {request.destination}{again}.")
         raise
 
 
@@ -243,13 +243,13 @@ def _event(line: str, records: int, shards: int) -> str:
     return json.dumps({"event": "convert", **told, "of_records": records, "of_shards": shards})
 
 
-def _check_room(question: ConvertRequest, found: Listed, share: float) -> None:
+def _check_room(request: ConvertRequest, found: Listed, share: float) -> None:
     """Refuse what surely does not fit on the disk, before hours of work; raises ``ToolError``."""
     needed = found.converted_bytes * share
-    free = shutil.disk_usage(question.destination).free
-    if found.is_exact and question.compression == "none" and needed > free:
+    free = shutil.disk_usage(request.destination).free
+    if found.is_exact and request.compression == "none" and needed > free:
         raise ToolError(
-            f"{question.destination} needs {format_bytes(needed)} of room",
+            f"{request.destination} needs {format_bytes(needed)} of room",
             why=f"its disk has {format_bytes(free)} free",
             remedy="free some space, then give the same command again",
         )
@@ -277,22 +277,20 @@ def _dataset(found: Listed, settings: ConvertSettings, written: tuple[Written, .
 
 
 def _measured(
-    question: ConvertRequest, dataset: Dataset, python: str, progress: Callable[[str], None]
+    request: ConvertRequest, dataset: Dataset, python: str, progress: Callable[[str], None]
 ) -> tuple[ReadSpeed | None, str]:
     """Return both speeds, or why there are none: the data set is finished in any case."""
-    if not question.measure:
+    if not request.measure:
         return None, "--no-measure"
     if dataset.skipped:
         return None, "the original cannot be read as it is: parts of it are damaged"
     try:
         found = read_speed(
-            question.source, question.destination, dataset, python=python, progress=progress
+            request.source, request.destination, dataset, python=python, progress=progress
         )
     except TfdynoError as error:
         return None, str(error).removesuffix(".")
     except BaseException as error:
-        error.add_note(
-            f"The data set in {question.destination} is finished; only measuring is not."
-        )
+        error.add_note(f"The data set in {request.destination} is finished; only measuring is not.")
         raise
     return found, ""

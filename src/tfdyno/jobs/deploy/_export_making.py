@@ -69,7 +69,7 @@ class ExportRequest:
 class Making:
     """One export on its way, and where its parts lie."""
 
-    question: ExportRequest
+    request: ExportRequest
     source: ExportSource
     folder: Path
     """Hidden, beside the output."""
@@ -86,11 +86,11 @@ class Making:
 
     def place(self, kind: Format) -> Path:
         """Return where it goes."""
-        several = len(self.question.formats) > 1
-        return self.question.output / self._name(kind) if several else self.question.output
+        several = len(self.request.formats) > 1
+        return self.request.output / self._name(kind) if several else self.request.output
 
     def _name(self, kind: Format) -> str:
-        same = [one for one in self.question.formats if ENDINGS[one] == ENDINGS[kind]]
+        same = [one for one in self.request.formats if ENDINGS[one] == ENDINGS[kind]]
         stem = kind if len(same) > 1 or not ENDINGS[kind] else "model"
         return f"{stem}{ENDINGS[kind]}"
 
@@ -104,7 +104,7 @@ def artefact(making: Making, made: FormatMade, found: ExportMade) -> Artefact:
         notes.append("Times were not measured: it runs in another process.")
     if kind == "tensorrt":
         notes += _engine(making, path, made.signature)
-    not_passed = failures(kind, making.question.gates, verification, found.source.compute_dtypes)
+    not_passed = failures(kind, making.request.gates, verification, found.source.compute_dtypes)
     return Artefact(
         format=kind,
         path=str(making.place(kind)),
@@ -134,7 +134,7 @@ def _on_torch(making: Making, made: FormatMade, known: ForTorch) -> Verification
         timeout_s=LIMIT_S,
         python=making.torch_python,
         env={"KERAS_BACKEND": "torch"},
-        doing=f"loading {making.question.model} on PyTorch",
+        doing=f"loading {making.request.model} on PyTorch",
         output=making.output,
     )
 
@@ -152,7 +152,7 @@ def _engine(making: Making, folder: Path, signature: Signature) -> list[str]:
         found = "no NVIDIA GPU was found here" if not smi else f"{missing} was not found here"
         return [f"No engine was built: {found}. Where both are: sh {render_tensorrt.SHELL}.",
                 _NO_TF_TRT]  # fmt: skip
-    asked = Asked(visible=visible_to({}), waits=making.question.wait_free)
+    asked = Asked(visible=visible_to({}), waits=making.request.wait_free)
     with guarded(asked, tell=making.progress) as room:
         making.progress("building the TensorRT engine")
         _build(script)
@@ -174,12 +174,12 @@ def _build(script: Path) -> None:
 
 def put_in_place(making: Making, result: ExportResult) -> None:
     """Rename what passed; of several formats the folder as a whole."""
-    question = making.question
+    request = making.request
     passed = [one for one in result.artefacts if one.kept]
     if not passed:
         return
-    if len(question.formats) == 1:
-        built, place = making.built(passed[0].format), question.output
+    if len(request.formats) == 1:
+        built, place = making.built(passed[0].format), request.output
         if built.is_dir():
             _record(built / RECORD, result)
             put(built, place)
@@ -190,7 +190,7 @@ def put_in_place(making: Making, result: ExportResult) -> None:
         if not one.kept:
             _remove(making.built(one.format))
     _record(making.folder / "made" / RECORD, result)
-    put(making.folder / "made", question.output)
+    put(making.folder / "made", request.output)
 
 
 def _record(path: Path, result: ExportResult) -> None:

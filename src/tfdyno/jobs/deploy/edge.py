@@ -50,38 +50,38 @@ class EdgeRequest:
     unsafe: bool = False
 
 
-def edge(question: EdgeRequest, *, progress: Progress = silent) -> EdgeReport:
+def edge(request: EdgeRequest, *, progress: Progress = silent) -> EdgeReport:
     """Judge a model on devices, time it here, and write what a developer needs.
 
     Raises:
         UsageError: The model is missing, damaged or cannot be converted, or the folder is there.
         ToolError: The converter or LiteRT crashed.
     """
-    typed, question = question, _with_path(question)
-    _check(question)
-    with _as_file(question, progress) as path:
-        found = _look(path, question, progress)
-        report = _report(question, path, found)
-        if typed is not question:
+    typed, request = request, _with_path(request)
+    _check(request)
+    with _as_file(request, progress) as path:
+        found = _look(path, request, progress)
+        report = _report(request, path, found)
+        if typed is not request:
             report = replace(report, model=typed.model)
-        if question.write:
+        if request.write:
             from tfdyno.jobs.deploy.edge_write import write
 
-            progress(f"writing {question.write}")
-            write(question.write, path, report)
+            progress(f"writing {request.write}")
+            write(request.write, path, report)
     return report
 
 
-def _with_path(question: EdgeRequest) -> EdgeRequest:
+def _with_path(request: EdgeRequest) -> EdgeRequest:
     """Return the same with the file of a version where the model store has one by that name."""
-    if Path(question.model).exists() or ".py:" in question.model:
-        return question
-    found = stored_model(question.model, ("litert", "keras"))
-    return replace(question, model=str(found.path)) if found else question
+    if Path(request.model).exists() or ".py:" in request.model:
+        return request
+    found = stored_model(request.model, ("litert", "keras"))
+    return replace(request, model=str(found.path)) if found else request
 
 
-def _check(question: EdgeRequest) -> None:
-    reference = question.model
+def _check(request: EdgeRequest) -> None:
+    reference = request.model
     is_function = ".py:" in reference
     path = Path(reference.partition(".py:")[0] + ".py" if is_function else reference)
     if not path.is_file():
@@ -96,56 +96,56 @@ def _check(question: EdgeRequest) -> None:
             f"{path} is neither a .tflite nor a .keras file",
             remedy="convert it with tfdyno export --to litert",
         )
-    if question.write and question.write.exists():
-        raise UsageError(f"{question.write} exists already", remedy="name a new folder")
+    if request.write and request.write.exists():
+        raise UsageError(f"{request.write} exists already", remedy="name a new folder")
 
 
 @contextlib.contextmanager
-def _as_file(question: EdgeRequest, progress: Progress) -> Iterator[Path]:
+def _as_file(request: EdgeRequest, progress: Progress) -> Iterator[Path]:
     """Give the model as a .tflite file; what had to be converted is gone afterwards."""
-    if question.model.endswith(".tflite"):
-        yield Path(question.model)
+    if request.model.endswith(".tflite"):
+        yield Path(request.model)
         return
     with tempfile.TemporaryDirectory(prefix="tfdyno-edge-") as folder:
         target = Path(folder) / "model.tflite"
         run_child(
             MAKE_LITERT,
-            MakeLitert(reference=question.model, target=target, unsafe=question.unsafe),
+            MakeLitert(reference=request.model, target=target, unsafe=request.unsafe),
             progress=progress,
             timeout_s=CONVERT_S,
-            doing=f"converting {question.model}",
+            doing=f"converting {request.model}",
             env={"KERAS_BACKEND": "tensorflow"},
         )
         yield target
 
 
-def _look(path: Path, question: EdgeRequest, progress: Progress) -> LitertRead:
+def _look(path: Path, request: EdgeRequest, progress: Progress) -> LitertRead:
     try:
         return run_child(
             READ_LITERT,
-            ReadLitert(model=path, threads=question.threads, turn_s=question.seconds),
+            ReadLitert(model=path, threads=request.threads, turn_s=request.seconds),
             progress=progress,
             timeout_s=LOOK_S,
-            doing=f"running {question.model}",
+            doing=f"running {request.model}",
         )
     except ChildCrash as crash:
         if crash.child_exit_code is not None and crash.child_exit_code >= 0:
             raise
         # LiteRT trusts what a file says of itself; a damaged one can take the process with it.
         raise UsageError(
-            f"LiteRT crashes on {question.model}",
+            f"LiteRT crashes on {request.model}",
             why=crash.why,
             remedy="the file may be damaged: export it again",
         ) from None
 
 
-def _report(question: EdgeRequest, path: Path, found: LitertRead) -> EdgeReport:
+def _report(request: EdgeRequest, path: Path, found: LitertRead) -> EdgeReport:
     graph = found.graph
     need = need_of(graph, found.layers, arena_bytes=found.arena_bytes)
     half = any(t.constant and t.dtype == "float16" for t in graph.main.tensors)
     return EdgeReport(
-        model=question.model,
-        converted_from="" if path == Path(question.model) else question.model,
+        model=request.model,
+        converted_from="" if path == Path(request.model) else request.model,
         need=need,
         inputs=_ports(graph, graph.inputs),
         outputs=_ports(graph, graph.outputs),
@@ -153,7 +153,7 @@ def _report(question: EdgeRequest, path: Path, found: LitertRead) -> EdgeReport:
         float_operators=found.float_operators,
         timings=found.timings,
         cpu=_cpu(),
-        verdicts=tuple(_verdict(need, device, half) for device in question.devices),
+        verdicts=tuple(_verdict(need, device, half) for device in request.devices),
     )
 
 

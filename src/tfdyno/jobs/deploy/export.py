@@ -52,31 +52,31 @@ __all__ = ["ExportRequest", "check", "export"]
 _BACKEND = {"KERAS_BACKEND": "tensorflow"}
 
 
-def check(question: ExportRequest) -> ExportSource:
+def check(request: ExportRequest) -> ExportSource:
     """Refuse what cannot be, before any work.
 
     Raises:
         UsageError: There is no such model, the place is taken, or an option lacks what it needs.
     """
-    source = export_source(question.model)
-    if question.gates.max_accuracy_drop_ratio is not None and not question.data:
+    source = export_source(request.model)
+    if request.gates.max_accuracy_drop_ratio is not None and not request.data:
         raise UsageError("--max-accuracy-drop needs rows with their classes",
                          remedy="give --data FILE.npz with x and y")  # fmt: skip
-    if question.data and ":" not in question.data and not question.data.endswith(".npz"):
-        raise UsageError(f"--data {question.data} is no data that can be read",
+    if request.data and ":" not in request.data and not request.data.endswith(".npz"):
+        raise UsageError(f"--data {request.data} is no data that can be read",
                          remedy="give FILE.npz or file.py:function")  # fmt: skip
-    if question.data.endswith(".npz") and not Path(question.data).is_file():
-        raise UsageError(f"there is no file {question.data}")
-    if len(question.formats) == 1:
-        _check_ending(question.formats[0], question.output)
-    is_folder = len(question.formats) > 1 or not ENDINGS[question.formats[0]]
-    check_place(question.output, force=question.force, needed=_read(question, source),
+    if request.data.endswith(".npz") and not Path(request.data).is_file():
+        raise UsageError(f"there is no file {request.data}")
+    if len(request.formats) == 1:
+        _check_ending(request.formats[0], request.output)
+    is_folder = len(request.formats) > 1 or not ENDINGS[request.formats[0]]
+    check_place(request.output, force=request.force, needed=_read(request, source),
                 is_folder=is_folder)  # fmt: skip
     return source
 
 
 def export(
-    question: ExportRequest,
+    request: ExportRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
@@ -84,7 +84,7 @@ def export(
     """Export, compare, and put in place what passes its gates.
 
     Args:
-        question: What is exported.
+        request: What is exported.
         progress: Called with every stage.
         output: Called with every line that the user's code prints.
 
@@ -92,14 +92,14 @@ def export(
         UsageError: Something does not fit; nothing is left behind.
         ToolError: A converter or a child failed; nothing is left behind.
     """
-    source = check(question)
-    python = interpreter_named(question.python)
+    source = check(request)
+    python = interpreter_named(request.python)
     torch_python = python
-    if "torch" in question.formats:
+    if "torch" in request.formats:
         python, torch_python = _pythons(python)
-    with stage(question.output) as folder:
+    with stage(request.output) as folder:
         (folder / "made").mkdir()
-        making = Making(question=question, source=source, folder=folder, python=python,
+        making = Making(request=request, source=source, folder=folder, python=python,
                          torch_python=torch_python, progress=progress, output=output)  # fmt: skip
         found = _child(making)
         artefacts = tuple(artefact(making, one, found) for one in found.made)
@@ -108,10 +108,10 @@ def export(
     return result
 
 
-def _read(question: ExportRequest, source: ExportSource) -> tuple[Path, ...]:
+def _read(request: ExportRequest, source: ExportSource) -> tuple[Path, ...]:
     """Return files and folders that the export reads, as far as they are named."""
-    processing = (question.preprocess, question.postprocess)
-    named = (source.path or source.reference, question.data, *processing)
+    processing = (request.preprocess, request.postprocess)
+    named = (source.path or source.reference, request.data, *processing)
     places = (Path(one if Path(one).exists() else one.partition(":")[0]) for one in named if one)
     return tuple(one for one in places if one.exists())
 
@@ -153,7 +153,7 @@ def _has(python: str, package: str) -> bool:
 
 
 def _child(making: Making) -> ExportMade:
-    question, source = making.question, making.source
+    request, source = making.request, making.source
     found = run_child(
         EXPORT,
         Export(
@@ -161,24 +161,22 @@ def _child(making: Making) -> ExportMade:
                 reference=source.reference,
                 kind=source.kind,
                 path=source.path,
-                signature=question.signature,
-                preprocess=question.preprocess,
-                postprocess=question.postprocess,
+                signature=request.signature,
+                preprocess=request.preprocess,
+                postprocess=request.postprocess,
             ),
-            targets=tuple(
-                Target(format=kind, path=making.built(kind)) for kind in question.formats
-            ),
-            data=question.data,
+            targets=tuple(Target(format=kind, path=making.built(kind)) for kind in request.formats),
+            data=request.data,
             refused=rules.refused(),
-            needs_classes=question.gates.max_accuracy_drop_ratio is not None,
-            measure=question.measure,
+            needs_classes=request.gates.max_accuracy_drop_ratio is not None,
+            measure=request.measure,
             kept=making.folder,
         ),
         progress=making.progress,
         timeout_s=LIMIT_S,
         python=making.python,
         env=_BACKEND,
-        doing=f"exporting {question.model}",
+        doing=f"exporting {request.model}",
         output=making.output,
     ).outcome
     if isinstance(found, ExportRefused):
@@ -223,16 +221,16 @@ def _notes(gates: Gates, artefacts: tuple[Artefact, ...]) -> list[str]:
 
 
 def _result(making: Making, found: ExportMade, artefacts: tuple[Artefact, ...]) -> ExportResult:
-    question, facts = making.question, found.source
-    notes = [*facts.notes, *_notes(question.gates, artefacts)]
-    if not question.data:
+    request, facts = making.request, found.source
+    notes = [*facts.notes, *_notes(request.gates, artefacts)]
+    if not request.data:
         notes.append("Compared on seeded random inputs: give --data to judge it on your own.")
     source = Lineage(
         reference=making.source.reference,
         kind=making.source.kind,
         sha256=making.source.sha256,
-        preprocess=question.preprocess,
-        postprocess=question.postprocess,
+        preprocess=request.preprocess,
+        postprocess=request.postprocess,
         title=facts.title,
         weights_sha256=facts.weights_sha256,
         parameter_count=facts.parameter_count,
@@ -243,7 +241,7 @@ def _result(making: Making, found: ExportMade, artefacts: tuple[Artefact, ...]) 
     return ExportResult(
         source=source,
         artefacts=artefacts,
-        gates=question.gates,
+        gates=request.gates,
         environment=environment_of(found.software, _BACKEND),
         created_at=now.isoformat(timespec="seconds"),
         tfdyno=revision(),

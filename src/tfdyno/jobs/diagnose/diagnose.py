@@ -85,7 +85,7 @@ class Examined:
 
 
 def diagnose(
-    question: DiagnoseRequest,
+    request: DiagnoseRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
@@ -93,7 +93,7 @@ def diagnose(
     """Say where a steady step's time goes, what causes it, what to change and what that gains.
 
     Args:
-        question: The workload and the recipe that it is run with.
+        request: The workload and the recipe that it is run with.
         progress: Called with a line at every stage.
         output: Called with every line that the user's code prints.
 
@@ -102,7 +102,7 @@ def diagnose(
         ToolError: A child crashed, or a card is full.
         KeyboardInterrupt: The end was asked for.
     """
-    found = examined(question, progress=progress, output=output)
+    found = examined(request, progress=progress, output=output)
     if found.failed:
         raise found.failed
     if found.stopped:
@@ -111,7 +111,7 @@ def diagnose(
 
 
 def examined(
-    question: DiagnoseRequest,
+    request: DiagnoseRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
@@ -124,22 +124,22 @@ def examined(
         KeyboardInterrupt: The end was asked for before there were steady steps; later it is
             ``stopped``.
     """
-    check(question)
-    python = interpreter(question.workload)
+    check(request)
+    python = interpreter(request.workload)
 
     def attempt(trial: Trial) -> Examined:
-        return _examined(question, trial, python, progress, output)
+        return _examined(request, trial, python, progress, output)
 
-    work = Work(subject=question.workload.reference, recipe=question.recipe, tell=output)
+    work = Work(subject=request.workload.reference, recipe=request.recipe, tell=output)
     found, retreats = retreating(attempt, work)
-    if question.memory_alone and not (found.stopped or found.failed):
-        _refuse_few_steps(question, found.facts)
+    if request.memory_alone and not (found.stopped or found.failed):
+        _refuse_few_steps(request, found.facts)
     notes = (*found.facts.notes, *filter(None, [told_of(retreats)]))
     return replace(found, facts=replace(found.facts, notes=notes, retreats=retreats))
 
 
 def _examined(
-    question: DiagnoseRequest,
+    request: DiagnoseRequest,
     trial: Trial,
     python: str,
     progress: Callable[[str], None],
@@ -148,16 +148,16 @@ def _examined(
     """Return one try, under the steps back that were taken."""
     variables = trial.variables(recipe_environment(trial.recipe))
     visible = visible_to(variables)
-    request = LookAtSteps(
-        workload=question.workload,
+    steps = LookAtSteps(
+        workload=request.workload,
         recipe=trial.recipe,
-        limits=limits_of(question),
+        limits=limits_of(request),
         cards=card_rates(trial.recipe, visible),
     )
-    asked = Asked(visible=visible, recipe=trial.recipe, workload=question.workload,
-                  waits=question.wait_free)  # fmt: skip
+    asked = Asked(visible=visible, recipe=trial.recipe, workload=request.workload,
+                  waits=request.wait_free)  # fmt: skip
     compiling = Compiling(
-        workload=question.workload,
+        workload=request.workload,
         recipe=trial.recipe,
         framework="tensorflow",
         python=python,
@@ -165,17 +165,17 @@ def _examined(
         doing="diagnose",
     )
     with guarded(asked, tell=progress) as room:
-        sampler = None if question.memory_alone else card_sampler(visible)
+        sampler = None if request.memory_alone else card_sampler(visible)
 
         def look(programs: Mapping[str, str], heard: Callable[[str], None]) -> SeenSteps:
             return run_child(
                 LOOK,
-                request,
+                steps,
                 progress=heard,
-                timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (question.seconds_s or MOST_S),
+                timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (request.seconds_s or MOST_S),
                 python=python,
                 env={**variables, **room.variables, **programs},
-                doing=f"diagnosing {question.workload.reference}",
+                doing=f"diagnosing {request.workload.reference}",
                 hide_gpu=False,
                 output=without_programs(output),
                 started=sampler.watch if sampler else nobody,
@@ -190,7 +190,7 @@ def _examined(
         raise stop
     progress("judging what was seen")
     seen = replace(seen, facts=replace(seen.facts, notes=(*room.notes, *seen.facts.notes)))
-    found = judged(seen, variables, memory_alone=question.memory_alone, sampler=sampler)
+    found = judged(seen, variables, memory_alone=request.memory_alone, sampler=sampler)
     if found.failed:
         room.blame(found.failed)
     if words := sweep_words(visible):
@@ -199,23 +199,23 @@ def _examined(
     return found
 
 
-def _refuse_few_steps(question: DiagnoseRequest, facts: StepFacts) -> None:
+def _refuse_few_steps(request: DiagnoseRequest, facts: StepFacts) -> None:
     """A training that ends by itself may be too short for a slope; what grows by name is told."""
     if facts.memory or facts.growth or (facts.fits and facts.fits.is_told):
         return
-    what = f"{question.workload.reference} ran too few steps to tell whether its memory grows"
+    what = f"{request.workload.reference} ran too few steps to tell whether its memory grows"
     raise UsageError(what, why=f"{facts.steps_seen} were seen, the first ones to warm up",
                      remedy="look at more with --steps 60, or give it more data")  # fmt: skip
 
 
-def limits_of(question: DiagnoseRequest) -> Limits:
+def limits_of(request: DiagnoseRequest) -> Limits:
     """Return how long the child looks at the user's own steps."""
-    limits, seconds_s = Limits(), question.seconds_s
-    if question.memory_alone:
+    limits, seconds_s = Limits(), request.seconds_s
+    if request.memory_alone:
         limits = replace(
             limits,
             memory_alone=True,
-            until_sure=not (question.steps or seconds_s),
+            until_sure=not (request.steps or seconds_s),
             own_s=MEMORY_LEAST_S,
             most_s=MEMORY_MOST_S,
             least_steps=MEMORY_STEPS,
@@ -223,9 +223,9 @@ def limits_of(question: DiagnoseRequest) -> Limits:
         )
     if seconds_s:
         limits = replace(limits, own_s=seconds_s, most_s=seconds_s)
-    if question.steps:  # enough with so many, however soon
+    if request.steps:  # enough with so many, however soon
         most_s = seconds_s or MOST_S
-        limits = replace(limits, own_s=0.0, most_s=most_s, least_steps=question.steps)
+        limits = replace(limits, own_s=0.0, most_s=most_s, least_steps=request.steps)
     return limits
 
 
@@ -264,16 +264,16 @@ def judged(
     )
 
 
-def check(question: DiagnoseRequest) -> None:
+def check(request: DiagnoseRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
-    if question.workload.mode != "train":
-        what = f"{question.workload.reference} is not trained"
+    if request.workload.mode != "train":
+        what = f"{request.workload.reference} is not trained"
         raise UsageError(what, why="the steps of a training are looked at",
                          remedy="leave --mode out")  # fmt: skip
     fewest = math.ceil(FEWEST_POINTS / (1 - STEADY_RATIO))
-    if question.memory_alone and 0 < question.steps < fewest:
-        what = f"{question.steps} steps are too few to tell whether memory grows"
+    if request.memory_alone and 0 < request.steps < fewest:
+        what = f"{request.steps} steps are too few to tell whether memory grows"
         raise UsageError(what, why="half of them are left out until it is steady",
                          remedy=f"look at {fewest} or more")  # fmt: skip
-    refuse_trainer_settings(question.recipe)
-    check_composition(question.recipe)
+    refuse_trainer_settings(request.recipe)
+    check_composition(request.recipe)

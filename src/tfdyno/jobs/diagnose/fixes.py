@@ -43,7 +43,7 @@ NOT_EXPECTED = "With what was kept it is not expected to gain anything: it was n
 
 
 def proven(
-    question: DiagnoseRequest, found: Examined, *, progress: Callable[[str], None] = silent
+    request: DiagnoseRequest, found: Examined, *, progress: Callable[[str], None] = silent
 ) -> Iterator[ProvenDiagnosis]:
     """Try the fixes that a recipe can express, the largest expected gain first.
 
@@ -53,7 +53,7 @@ def proven(
     is told and left out.
 
     Args:
-        question: What was diagnosed.
+        request: What was diagnosed.
         found: What came out of it.
         progress: Called with a line at every stage.
 
@@ -62,14 +62,14 @@ def proven(
         it was kept once more with another look at the steps. Whoever is stopped between has the
         last one.
     """
-    tried = fixes(found.diagnosis, question.recipe)
+    tried = fixes(found.diagnosis, request.recipe)
     left = list(tried)
-    so_far = ProvenDiagnosis(diagnosis=found.diagnosis, recipe=question.recipe, left=_causes(left))
+    so_far = ProvenDiagnosis(diagnosis=found.diagnosis, recipe=request.recipe, left=_causes(left))
     yield so_far
     facts = found.facts
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         losses = SameLosses(
-            question.workload,
+            request.workload,
             folder=Path(folder),
             batch_size=facts.batch_size,
             steps_per_epoch=facts.steps_per_epoch,
@@ -78,7 +78,7 @@ def proven(
         while left:
             one = left.pop(0)
             head = f"fix {len(tried) - len(left)} of {len(tried)} ({one.cause})"
-            proof, recipe = _tried(one, so_far.recipe, question, losses, _prefixed(head, progress))
+            proof, recipe = _tried(one, so_far.recipe, request, losses, _prefixed(head, progress))
             so_far = replace(
                 so_far,
                 diagnosis=_with_gain(so_far.diagnosis, one, proof),
@@ -88,14 +88,14 @@ def proven(
             )
             yield so_far
             if proof.kept:
-                so_far, left = _looked_again(so_far, left, question, progress)
+                so_far, left = _looked_again(so_far, left, request, progress)
                 yield so_far
 
 
 def _looked_again(
     so_far: ProvenDiagnosis,
     left: Sequence[Bottleneck],
-    question: DiagnoseRequest,
+    request: DiagnoseRequest,
     progress: Callable[[str], None],
 ) -> tuple[ProvenDiagnosis, list[Bottleneck]]:
     """Add a look at the steps with all that was kept: where their time goes now.
@@ -104,7 +104,7 @@ def _looked_again(
     """
     say = _prefixed("a look with what is kept", progress)
     try:
-        found = examined(replace(question, recipe=so_far.recipe), progress=say)
+        found = examined(replace(request, recipe=so_far.recipe), progress=say)
         if found.failed:
             raise found.failed
     except TfdynoError as error:
@@ -156,7 +156,7 @@ def _prefixed(head: str, progress: Callable[[str], None]) -> Callable[[str], Non
 def _tried(
     one: Bottleneck,
     base: Recipe,
-    question: DiagnoseRequest,
+    request: DiagnoseRequest,
     losses: SameLosses,
     progress: Callable[[str], None],
 ) -> tuple[FixProof, Recipe]:
@@ -167,7 +167,7 @@ def _tried(
         return replace(fix, reason="A fix that is kept already makes this change too."), base
     try:
         check_composition(changed)
-        sides = _measured(question, base, changed, progress)
+        sides = _measured(request, base, changed, progress)
     except TfdynoError as error:
         return replace(fix, reason=f"It could not be measured: {error}"), base
     comparison = compare(*sides)
@@ -183,25 +183,25 @@ def _tried(
 
 
 def _measured(
-    question: DiagnoseRequest, base: Recipe, changed: Recipe, progress: Callable[[str], None]
+    request: DiagnoseRequest, base: Recipe, changed: Recipe, progress: Callable[[str], None]
 ) -> tuple[Measurement, ...]:
     """Return both sides in turns, or what is kept of them."""
     asked = bench.BenchRequest(
-        workload=question.workload,
+        workload=request.workload,
         recipe=base,
         against=changed,
         protocol=Protocol(
-            data=bench.default_data(question.workload),
+            data=bench.default_data(request.workload),
             least_runs=LEAST_RUNS,
             most_runs=MOST_RUNS,
             target_ratio=0.0,  # ``is_settled`` says when it is enough
-            least_s=min(LEAST_S, question.seconds_s or LEAST_S),
-            most_s=question.seconds_s or MOST_S,
+            least_s=min(LEAST_S, request.seconds_s or LEAST_S),
+            most_s=request.seconds_s or MOST_S,
         ),
-        folder=question.folder,
+        folder=request.folder,
         label="diagnose",
     )
-    if question.resume:
+    if request.resume:
         if kept := bench.kept_answer(asked):
             return kept
         asked = replace(asked, resume=bench.can_resume(asked))

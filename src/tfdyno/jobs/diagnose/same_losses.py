@@ -125,8 +125,8 @@ class SameLosses:
                 save_model=False, keep=1, only_losses=True,
                 first_weights=str(self._folder / FIRST_WEIGHTS),
             )  # fmt: skip
-            question = TrainRequest(workload=self._workload, recipe=seeded, settings=settings)
-            outcome = train(question, progress=told).outcome
+            request = TrainRequest(workload=self._workload, recipe=seeded, settings=settings)
+            outcome = train(request, progress=told).outcome
         if outcome.stopped not in ("", NAN_LOSS, NAN_WEIGHTS):
             raise KeyboardInterrupt
         losses = [math.nan if one is None else one for one in outcome.history.get(LOSS, ())]

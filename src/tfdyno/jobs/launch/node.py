@@ -47,7 +47,7 @@ TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly")
 class NodeRequest:
     """What this process takes part in."""
 
-    question: TrainRequest
+    request: TrainRequest
     """What is trained; a run that is in the folder already goes on."""
     nodes: int = 0
     """0: as many as the engine tells of."""
@@ -97,15 +97,15 @@ def node(
         ToolError: Another process is missing, a port is taken, or training failed.
     """
     seat = cluster_of(environment, nodes=asked.nodes, rank=asked.rank, port=asked.port)
-    question = _set_up(asked.question, seat, asked.gpus_per_node)
-    check(question)
-    if question.jax:
-        check_script(question.workload)
+    request = _set_up(asked.request, seat, asked.gpus_per_node)
+    check(request)
+    if request.jax:
+        check_script(request.workload)
     _check_cards(asked.gpus_per_node or 0, environment.get("CUDA_VISIBLE_DEVICES"))
     if seat is None:
-        return _ended(0, train(question, progress=progress, output=output))
+        return _ended(0, train(request, progress=progress, output=output))
     try:
-        return _with_others(asked, question, seat, environment, progress, output)
+        return _with_others(asked, request, seat, environment, progress, output)
     except UsageError as error:
         if faults.tells_of_a_loss(str(error)):  # nobody's use is wrong, and all may begin again
             raise _lost(seat, error) from None
@@ -124,13 +124,13 @@ def _lost(seat: ProcessRank, error: UsageError) -> ToolError:
 
 def _with_others(
     asked: NodeRequest,
-    question: TrainRequest,
+    request: TrainRequest,
     seat: ProcessRank,
     environment: Mapping[str, str],
     progress: Callable[[str], None],
     output: Callable[[str], None],
 ) -> NodeEnd:
-    facts = facts_of(question.workload, with_jax=question.jax is not None)
+    facts = facts_of(request.workload, with_jax=request.jax is not None)
     progress(f"worker {seat.rank} of {seat.size}, as {seat.told_by} says")
     if seat.rank == 0:
         rendezvous.check_port(seat)
@@ -140,8 +140,8 @@ def _with_others(
             rendezvous.serve_rendezvous(seat, facts, message, tell=progress, wait_s=asked.wait_s)
 
         workers = Workers(seat=seat, meet=meet)
-        return _ended(0, train(question, progress=progress, output=output, workers=workers))
-    folder = Path(question.settings.output).absolute()
+        return _ended(0, train(request, progress=progress, output=output, workers=workers))
+    folder = Path(request.settings.output).absolute()
     message = rendezvous.join_rendezvous(
         seat,
         facts,
@@ -150,7 +150,7 @@ def _with_others(
         wait_s=asked.wait_s,
     )
     run = Run(
-        workload=question.workload,
+        workload=request.workload,
         recipe=from_builtins(message["recipe"], Recipe, where="what worker 0 says"),
         settings=replace(
             from_builtins(message["settings"], RunSettings, where="what worker 0 says"),
@@ -158,12 +158,12 @@ def _with_others(
         ),
         folder=folder,
         data=str(message["data"]),
-        spot=question.spot,
+        spot=request.spot,
         seat=seat,
         jax=from_builtins(message["jax"], JaxPlan, where="what worker 0 says")
         if message.get("jax")
         else None,
-        gpus=question.gpus,
+        gpus=request.gpus,
         retreats=from_builtins(
             message["retreats"], tuple[Retreat, ...], where="what worker 0 says"
         ),
@@ -199,25 +199,25 @@ def _version(*names: str) -> str:
     return "none"
 
 
-def _set_up(question: TrainRequest, seat: ProcessRank | None, gpus: int | None) -> TrainRequest:
+def _set_up(request: TrainRequest, seat: ProcessRank | None, gpus: int | None) -> TrainRequest:
     """Return the question with the strategy that so many processes and cards need."""
-    if not question.settings.output:
+    if not request.settings.output:
         raise UsageError("a node needs the folder of the run", remedy="name it with --output")
-    recipe = question.recipe or Recipe()
+    recipe = request.recipe or Recipe()
     strategy = recipe.strategy
-    if question.jax:
+    if request.jax:
         check_recipe(recipe)  # Keras' distribution stands for a strategy
     elif seat:
         check_strategy(strategy, seat.size)
         strategy = "multiworker"
     elif not strategy and (gpus or 0) > 1:
         strategy = "mirrored"
-    holds_run = RunFolder(Path(question.settings.output).absolute()).holds_run
+    holds_run = RunFolder(Path(request.settings.output).absolute()).holds_run
     return replace(
-        question,
+        request,
         recipe=replace(recipe, strategy=strategy),
         gpus=gpus or 0,
-        settings=replace(question.settings, resume=holds_run),
+        settings=replace(request.settings, resume=holds_run),
     )
 
 

@@ -126,7 +126,7 @@ def _of_workload(workload: Workload, asked: Asked, progress: Callable[[str], Non
         fresh=asked.fresh,
         progress=progress,
     )
-    question = EstimateRequest(
+    request = EstimateRequest(
         workload=own.traced,
         gpus=asked.gpus,
         batch_size=asked.batch_size,
@@ -135,7 +135,7 @@ def _of_workload(workload: Workload, asked: Asked, progress: Callable[[str], Non
         route=asked.route,
         verify=False if asked.route != "exact" else None,
     )
-    answer = estimate(question, progress=progress)
+    answer = estimate(request, progress=progress)
     cards = tuple(
         CardMemory(estimate=one, map=memory_map(own, gpu, one, progress))
         for gpu, one in zip(asked.gpus, answer.estimates, strict=True)

@@ -44,7 +44,7 @@ class RunState:
     """What is known of a run so far."""
 
     project: Project
-    question: RunRequest
+    request: RunRequest
     shapes: Mapping[str, CommandShape | None]
     earlier: tuple[ProjectRun, ...]
     """Newest first."""
@@ -65,7 +65,7 @@ class RunState:
 
     def chosen(self) -> tuple[ProjectStep, ...]:
         """Return the steps of the run, in their order; raises ``UsageError``."""
-        asked, names = self.question, tuple(self.needs)
+        asked, names = self.request, tuple(self.needs)
         for name in (*asked.only, *asked.force, *filter(None, (asked.begin,))):
             if name not in names:
                 raise UsageError(
@@ -83,7 +83,7 @@ class RunState:
 
     def seen(self, step: ProjectStep) -> OutputInspection:
         """Return whether its output holds; raises ``UsageError`` where a file is missing."""
-        forced = step.name in with_resting(self.question.force, self.needs)
+        forced = step.name in with_resting(self.request.force, self.needs)
         shape = self.shapes[step.name]
         earlier, digest = self.earlier, self.digests.of
         return look(self.project, step, shape, self.made, earlier, digest, forced=forced)
@@ -98,7 +98,7 @@ class RunState:
         Raises:
             UsageError: It has made nothing that stands.
         """
-        begin = self.question.begin
+        begin = self.request.begin
         if not begin or step.name in with_resting((begin,), self.needs):
             return None
         made = newest(self.project, step.name, self.earlier)

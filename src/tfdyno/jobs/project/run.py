@@ -53,11 +53,11 @@ def read_project(file: Path) -> Project:
     return project_from(read_toml(file), file)
 
 
-def run(question: RunRequest, commands: Commands, told: RunReporter | None = None) -> ProjectRun:
+def run(request: RunRequest, commands: Commands, told: RunReporter | None = None) -> ProjectRun:
     """Run what has changed of a project.
 
     Args:
-        question: What is run.
+        request: What is run.
         commands: What the commands of tfdyno take.
         told: Who hears of what.
 
@@ -69,11 +69,11 @@ def run(question: RunRequest, commands: Commands, told: RunReporter | None = Non
         ToolError: The disk is full, or a folder cannot be written.
         KeyboardInterrupt: The run was stopped, and its step as well.
     """
-    project, told = read_project(question.file), told or RunReporter()
+    project, told = read_project(request.file), told or RunReporter()
     shapes = shapes_of(project, commands)
     begun = ProjectRun(id=_id(), project=project.name, started_at=_now(), tfdyno=VERSION)
     state = RunState(
-        project=project, question=question, shapes=shapes, earlier=(), so_far=begun,
+        project=project, request=request, shapes=shapes, earlier=(), so_far=begun,
         digests=Digests(folder=project.folder, reads=told.reads),
     )  # fmt: skip
     names = tuple(step.name for step in state.chosen())
@@ -95,13 +95,11 @@ def run(question: RunRequest, commands: Commands, told: RunReporter | None = Non
     return state.so_far
 
 
-def preview(
-    question: RunRequest, commands: Commands, told: RunReporter | None = None
-) -> ProjectRun:
+def preview(request: RunRequest, commands: Commands, told: RunReporter | None = None) -> ProjectRun:
     """Return what ``run`` would do, with nothing written.
 
     Args:
-        question: What would be run.
+        request: What would be run.
         commands: What the commands of tfdyno take.
         told: Who hears of the files that are read.
 
@@ -111,26 +109,26 @@ def preview(
     Raises:
         UsageError: As ``run`` does.
     """
-    project = read_project(question.file)
+    project = read_project(request.file)
     history = ProjectHistory(folder=project.folder)
     state = RunState(
-        project=project, question=question, shapes=shapes_of(project, commands),
+        project=project, request=request, shapes=shapes_of(project, commands),
         earlier=history.runs(), digests=_unwritten(project, told or RunReporter()),
         so_far=ProjectRun(id="", project=project.name, tfdyno=VERSION),
     )  # fmt: skip
     return replace(state.so_far, steps=state.previewed())
 
 
-def needed_server(question: RunRequest, commands: Commands) -> NeededSetup | None:
+def needed_server(request: RunRequest, commands: Commands) -> NeededSetup | None:
     """Return what has to be made before the project's models can be served; None: nothing.
 
     Raises:
         UsageError: As ``run`` does.
     """
     needed = needed_setup()
-    if not needed or all(step.command != SERVE for step in read_project(question.file).steps):
+    if not needed or all(step.command != SERVE for step in read_project(request.file).steps):
         return None
-    would = preview(question, commands).steps
+    would = preview(request, commands).steps
     is_served = any(one.command == SERVE and one.status != "reused" for one in would)
     return needed if is_served else None
 

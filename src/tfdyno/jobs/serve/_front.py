@@ -27,7 +27,7 @@ MODULE = "tfdyno.serving.front.child"
 class Front:
     """What listens for clients, started or not."""
 
-    question: ServeRequest
+    request: ServeRequest
     python: str
     """The interpreter of the serving environment."""
     hear: Callable[[Event], object]
@@ -63,7 +63,7 @@ class Front:
         Args:
             batching: What was measured for the promise; None: as asked.
         """
-        asked = self.question
+        asked = self.request
         self._folder = Path(tempfile.mkdtemp(prefix="tfdyno-front-"))
         self.process = start(
             (self.python, "-m", MODULE), name="the front",

@@ -67,13 +67,13 @@ class Supervisor:
     """Keeps the processes in the state that is wanted. All happens in the thread that runs it."""
 
     def __init__(
-        self, question: ServeRequest, told: ServeReporter, python: str, name: str, watch: Watch
+        self, request: ServeRequest, told: ServeReporter, python: str, name: str, watch: Watch
     ) -> None:
-        self.question, self.told, self.python, self.name = question, told, python, name
+        self.request, self.told, self.python, self.name = request, told, python, name
         self.watch = watch
         self.events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.backends: list[Backend] = []
-        self.front = Front(question=question, python=python, hear=self.events.put)
+        self.front = Front(request=request, python=python, hear=self.events.put)
         self.is_ready = False
         self.failures = Failures()
         self.refused: set[str] = set()
@@ -128,7 +128,7 @@ class Supervisor:
                     self._check(one)
                 starts = True
         serving = [one for one in self.backends if one.state == "serving"]
-        measured = self.batching or not self.question.p99_ms
+        measured = self.batching or not self.request.p99_ms
         if not self.front.is_started and self.failures.is_time and (measured or serving):
             self.front.start(self.batching)
         if self.front.listening:
@@ -240,7 +240,7 @@ class Supervisor:
     def _steps_back(self, backend: Backend, said: str) -> bool:
         """Let a version start again with less of XLA, where XLA fails inside to compile it."""
         fault, done = fault_in(said), self.retreats.get(backend.wanted.mark, ())
-        if fault is None or not self.question.retreat:
+        if fault is None or not self.request.retreat:
             return False
         step = next_step(
             fault, said, tried=[one.step for one in done],
@@ -303,7 +303,7 @@ class Supervisor:
         self.told.ready(ready)
 
     def _start_backend(self, wanted: Wanted) -> None:
-        asked, batching, scratch = self.question, self.batching, scratch_folder()
+        asked, batching, scratch = self.request, self.batching, scratch_folder()
         request = ServeModel(
             model=wanted.path.absolute(),
             name=self.name,

@@ -31,28 +31,28 @@ __all__ = ["Ready", "ServeReporter", "ServeRequest", "check", "check_model", "se
 LOOPBACKS = {"127.0.0.1", "localhost", "::1"}
 
 
-def check(question: ServeRequest) -> None:
+def check(request: ServeRequest) -> None:
     """Refuse what cannot be served, before any process is started; raises ``UsageError``."""
-    exposed = question.host not in LOOPBACKS
-    if exposed and not question.token and not question.insecure:
+    exposed = request.host not in LOOPBACKS
+    if exposed and not request.token and not request.insecure:
         raise UsageError(
-            f"--host {question.host} lets others in, and there is no token",
+            f"--host {request.host} lets others in, and there is no token",
             remedy="give one with --token-file, or --insecure where the network is trusted",
         )
-    if (question.tls_cert is None) != (question.tls_key is None):
+    if (request.tls_cert is None) != (request.tls_key is None):
         raise UsageError("TLS needs a certificate and its key",
                          remedy="give both --tls-cert and --tls-key")  # fmt: skip
-    for file in filter(None, (question.tls_cert, question.tls_key)):
+    for file in filter(None, (request.tls_cert, request.tls_key)):
         if not file.is_file():
             raise UsageError(f"there is no file {file}", remedy="check --tls-cert and --tls-key")
-    if question.tls_cert and question.tls_key:
-        _check_certificate(question.tls_cert, question.tls_key)
-    check_port(question.host, question.port, "--port")
-    if question.grpc_port:
-        if question.grpc_port == question.port:
-            raise UsageError(f"--port and --grpc-port are both {question.port}",
+    if request.tls_cert and request.tls_key:
+        _check_certificate(request.tls_cert, request.tls_key)
+    check_port(request.host, request.port, "--port")
+    if request.grpc_port:
+        if request.grpc_port == request.port:
+            raise UsageError(f"--port and --grpc-port are both {request.port}",
                              remedy="give each its own")  # fmt: skip
-        check_port(question.host, question.grpc_port, "--grpc-port")
+        check_port(request.host, request.grpc_port, "--grpc-port")
 
 
 def _check_certificate(certificate: Path, key: Path) -> None:
@@ -68,32 +68,32 @@ def _check_certificate(certificate: Path, key: Path) -> None:
         ) from None
 
 
-def check_model(question: ServeRequest) -> tuple[Wanted, ...]:
+def check_model(request: ServeRequest) -> tuple[Wanted, ...]:
     """Refuse a model or an address that cannot be served; raises ``UsageError``.
 
     Returns:
         The versions to serve as of now, the default one first.
     """
-    if is_code(question.reference):
-        raise exported_first(question.reference, "tfdyno serve")
-    check(question)
-    return Policy(reference=question.reference, versions=question.versions).now()
+    if is_code(request.reference):
+        raise exported_first(request.reference, "tfdyno serve")
+    check(request)
+    return Policy(reference=request.reference, versions=request.versions).now()
 
 
-def serve(question: ServeRequest, told: ServeReporter) -> None:
+def serve(request: ServeRequest, told: ServeReporter) -> None:
     """Serve until SIGTERM or Ctrl-C; a second one kills what is still in flight.
 
     Raises:
         UsageError: The model, the address or an option cannot be served.
         ToolError: A process failed again and again.
     """
-    first = check_model(question)  # before a serving environment is asked for
+    first = check_model(request)  # before a serving environment is asked for
     python = serving_python()
-    policy = Policy(reference=question.reference, versions=question.versions)
-    own_name = resolve(question.reference).name
-    name = question.name or re.sub(r"[^A-Za-z0-9._-]+", "-", own_name)  # as part of an address
-    supervisor = Supervisor(question, told, python, name, Watch(policy, first))
-    asked = Asked(visible=visible_to({}), waits=question.wait_free)
+    policy = Policy(reference=request.reference, versions=request.versions)
+    own_name = resolve(request.reference).name
+    name = request.name or re.sub(r"[^A-Za-z0-9._-]+", "-", own_name)  # as part of an address
+    supervisor = Supervisor(request, told, python, name, Watch(policy, first))
+    asked = Asked(visible=visible_to({}), waits=request.wait_free)
     with guarded(asked, tell=told.notice, progress=told.progress), _signals(supervisor.events):
         try:
             supervisor.run(first)

@@ -31,7 +31,7 @@ NO_GPU = "No time or memory: there is no GPU here. Name one with --gpu."
 
 
 def preview(
-    question: TrainRequest,
+    request: TrainRequest,
     *,
     gpu: str = "",
     reasons: Mapping[str, str] | None = None,
@@ -40,7 +40,7 @@ def preview(
     """Trace the workload and estimate its step; nothing is written.
 
     Args:
-        question: What ``train`` would be asked.
+        request: What ``train`` would be asked.
         gpu: Estimate for this card; empty: for the machine's own.
         reasons: Why the settings of the recipe are there, where they were chosen.
         progress: Called with a line at every stage.
@@ -49,12 +49,12 @@ def preview(
         UsageError: The question has no answer, or the workload cannot be traced.
         ToolError: A child failed.
     """
-    check(question)
-    recipe, settings = planned(question)
+    check(request)
+    recipe, settings = planned(request)
     cards = () if gpu else found_cards(visible=recipe.visible_devices or None)
     card = find(gpu) if gpu else cards[0].gpu if cards else None
     replicas = recipe.replica_count(len(cards))
-    workload, batch_size = question.workload, recipe.batch_size
+    workload, batch_size = request.workload, recipe.batch_size
     found: Estimate | None = None
     notes: tuple[str, ...] = ()
     if card is None:
@@ -88,7 +88,7 @@ def preview(
         samples_per_epoch=traced.samples_per_epoch,
         steps_asked=settings.steps_per_epoch,
         epochs=settings.epochs or traced.epochs or 1,
-        output=settings.output or shown(default_folder(question).absolute()),
+        output=settings.output or shown(default_folder(request).absolute()),
         goes_on=settings.resume,
         estimate=found,
         gpu_name=card.name if card else "",

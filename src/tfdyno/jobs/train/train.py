@@ -86,7 +86,7 @@ class Trained:
 
 
 def train(
-    question: TrainRequest,
+    request: TrainRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
@@ -98,7 +98,7 @@ def train(
     where the run is kept and how to go on.
 
     Args:
-        question: Workload, recipe and settings.
+        request: Workload, recipe and settings.
         progress: Called with a line at every stage, and with events as JSON while it trains.
         output: Called with every line that the user's code prints.
         workers: Others that train with this process, which is the chief then.
@@ -107,27 +107,27 @@ def train(
         UsageError: The workload, its data or the recipe is wrong, or the folder holds another run.
         ToolError: A child crashed, a card or the disk is full, a worker is missing.
     """
-    check(question)
-    interpreter(question.workload)  # there is one
-    folder = RunFolder(Path(question.settings.output or default_folder(question)).absolute())
-    record, recipe, notes = _resumed(question, folder) if question.settings.resume else _new(
-        question, folder
+    check(request)
+    interpreter(request.workload)  # there is one
+    folder = RunFolder(Path(request.settings.output or default_folder(request)).absolute())
+    record, recipe, notes = _resumed(request, folder) if request.settings.resume else _new(
+        request, folder
     )  # fmt: skip
     folder.prepare()
     with folder.held():
         folder.write_recipe(recipe)
         folder.write(record)
         run = Run(
-            workload=question.workload,
+            workload=request.workload,
             recipe=recipe,
             settings=record.settings,
             data=record.data,
-            spot=question.spot,
+            spot=request.spot,
             folder=folder.path,
             seat=workers.seat if workers else None,
             jax=record.jax,
-            gpus=question.gpus,
-            wait_free=question.wait_free,
+            gpus=request.gpus,
+            wait_free=request.wait_free,
             retreats=record.retreats,
         )
 
@@ -145,7 +145,7 @@ def train(
             ended = _ended(record, "stopped" if stopped else "failed", error=_words(error))
             with contextlib.suppress(OSError, TfdynoError):  # the error itself is to be told
                 folder.write(ended)
-            error.add_note(_kept(replace(question, data=record.data), folder.path, workers))
+            error.add_note(_kept(replace(request, data=record.data), folder.path, workers))
             raise
         outcome = replace(session.outcome, notes=(*notes, *session.outcome.notes))
         ended = _ended(
@@ -160,76 +160,76 @@ def train(
         outcome=outcome,
         folder=folder.path,
         recipe=recipe,
-        workload=question.workload,
+        workload=request.workload,
         environment=session.environment,
         telemetry=session.telemetry,
-        resume_command=resume_command(replace(question, data=record.data), folder.path)
-        if outcome.stopped and not workers and not question.jax
+        resume_command=resume_command(replace(request, data=record.data), folder.path)
+        if outcome.stopped and not workers and not request.jax
         else "",
     )
 
 
-def check(question: TrainRequest) -> None:
+def check(request: TrainRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
-    if question.recipe:
-        check_composition(question.recipe)
-    if question.jax:
-        check_recipe(question.recipe or Recipe())
-        check_settings(question.settings)
-        if question.workload.kind == "task":
-            what = f"{question.workload.reference} trains on TensorFlow alone"
+    if request.recipe:
+        check_composition(request.recipe)
+    if request.jax:
+        check_recipe(request.recipe or Recipe())
+        check_settings(request.settings)
+        if request.workload.kind == "task":
+            what = f"{request.workload.reference} trains on TensorFlow alone"
             raise UsageError(what, remedy="leave out --backend jax")
-    if question.workload.mode != "train" or question.workload.kind == "step_function":
-        what = f"{question.workload.reference} cannot be trained"
+    if request.workload.mode != "train" or request.workload.kind == "step_function":
+        what = f"{request.workload.reference} cannot be trained"
         raise UsageError(what, why="a single step has no loop", remedy="name a model with its data")
-    settings = question.settings
+    settings = request.settings
     if settings.resume and not settings.output:
         raise UsageError("--resume needs the folder of a run", remedy="name it with --output")
-    if question.data and (question.workload.kind == "script" or ":" not in question.data):
+    if request.data and (request.workload.kind == "script" or ":" not in request.data):
         remedy = "write --data file.py:function, for a model that brings no data"
-        raise UsageError(f"--data {question.data} is not possible here", remedy=remedy)
-    if question.workload.kind in _NO_DATA and not (question.data or settings.resume):
-        what = f"{question.workload.reference} brings no data, and train needs data"
+        raise UsageError(f"--data {request.data} is not possible here", remedy=remedy)
+    if request.workload.kind in _NO_DATA and not (request.data or settings.resume):
+        what = f"{request.workload.reference} brings no data, and train needs data"
         raise UsageError(what, remedy="name some with --data file.py:function")
-    if question.spot:
+    if request.spot:
         from tfdyno.probe.machine.spot import SpotWatch
 
-        SpotWatch(question.spot, told=lambda _notice: None).check()
+        SpotWatch(request.spot, told=lambda _notice: None).check()
 
 
-def planned(question: TrainRequest) -> tuple[Recipe, RunSettings]:
+def planned(request: TrainRequest) -> tuple[Recipe, RunSettings]:
     """Return the recipe and the settings that ``train`` would train with; nothing is written.
 
     Raises:
         UsageError: The folder holds another run, or none to go on with.
     """
-    if not question.settings.resume:
-        if question.settings.output:
-            _refuse_taken(RunFolder(Path(question.settings.output).absolute()))
-        return question.recipe or Recipe(), question.settings
-    folder = RunFolder(Path(question.settings.output).absolute())
-    record, recipe, _ = _resumed(question, folder)
-    return recipe, replace(record.settings, output=question.settings.output)
+    if not request.settings.resume:
+        if request.settings.output:
+            _refuse_taken(RunFolder(Path(request.settings.output).absolute()))
+        return request.recipe or Recipe(), request.settings
+    folder = RunFolder(Path(request.settings.output).absolute())
+    record, recipe, _ = _resumed(request, folder)
+    return recipe, replace(record.settings, output=request.settings.output)
 
 
-def default_folder(question: TrainRequest) -> Path:
+def default_folder(request: TrainRequest) -> Path:
     """Name a new folder in ``tfdyno-runs`` after the workload and the time."""
-    reference = question.workload.reference
+    reference = request.workload.reference
     place, _, name = reference.partition(":")
     title = name.partition(":")[0] or Path(place).stem
     plain = re.sub(r"[^\w.-]+", "-", title) or "run"
     return unused(DEFAULT_FOLDER / f"{plain}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
 
 
-def resume_command(question: TrainRequest, folder: Path) -> str:
+def resume_command(request: TrainRequest, folder: Path) -> str:
     """Return what goes on with the run in ``folder``."""
-    workload = question.workload
+    workload = request.workload
     words = ["tfdyno", "train", workload.reference, "--output", shown(folder), "--resume"]
-    if question.data:
-        words += ["--data", question.data]
+    if request.data:
+        words += ["--data", request.data]
     words += option_words(workload)
-    if question.spot:
-        words += ["--spot", question.spot]
+    if request.spot:
+        words += ["--spot", request.spot]
     return shlex.join([*words, *script_words(workload)])
 
 
@@ -238,18 +238,18 @@ def shown(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def _new(question: TrainRequest, folder: RunFolder) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
+def _new(request: TrainRequest, folder: RunFolder) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
     _refuse_taken(folder)
-    recipe = question.recipe or Recipe()
+    recipe = request.recipe or Recipe()
     seed = secrets.randbelow(MOST_SEED) if recipe.seed is None else recipe.seed
     record = RunRecord(
-        workload=question.workload,
+        workload=request.workload,
         folder=str(Path.cwd()),
-        data=question.data,
-        jax=question.jax,
-        source_sha256=digest_of(question.workload),
+        data=request.data,
+        jax=request.jax,
+        source_sha256=digest_of(request.workload),
         settings=replace(
-            question.settings,
+            request.settings,
             output=str(folder.path),
             resume=False,
             reshuffle=recipe.seed is None,
@@ -271,14 +271,12 @@ def _refuse_taken(folder: RunFolder) -> None:
         raise UsageError(f"cannot write to {shown(folder.path)}", why="it is a file")
 
 
-def _resumed(
-    question: TrainRequest, folder: RunFolder
-) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
+def _resumed(request: TrainRequest, folder: RunFolder) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
     """Return the run of the folder, if it is the one that is asked for."""
     record, recipe = folder.read()
     check_composition(recipe)
     differences = differences_from(
-        record, recipe, question.workload, given=question.recipe, data=question.data
+        record, recipe, request.workload, given=request.recipe, data=request.data
     )
     if differences:
         raise UsageError(
@@ -286,24 +284,24 @@ def _resumed(
             why="; ".join(differences),
             remedy="leave that out to go on with it, or start anew in another folder",
         )
-    asked = {name: getattr(question.settings, name) for name in question.given - set(_PLACE)}
+    asked = {name: getattr(request.settings, name) for name in request.given - set(_PLACE)}
     settings = replace(record.settings, **asked, output=str(folder.path), resume=True)
     notes = []
-    if record.jax != question.jax:
-        if record.jax is None or question.jax is None:
+    if record.jax != request.jax:
+        if record.jax is None or request.jax is None:
             names = ["TensorFlow", "JAX"] if record.jax is None else ["JAX", "TensorFlow"]
             what = f"{shown(folder.path)} holds a run on {names[0]}, not on {names[1]}"
             raise UsageError(what, remedy="name another folder with --output")
         notes.append("It goes on with another mesh or layout than before.")
-    if record.source_sha256 != digest_of(question.workload):
-        notes.append(f"{question.workload.reference} has changed since the run was started.")
+    if record.source_sha256 != digest_of(request.workload):
+        notes.append(f"{request.workload.reference} has changed since the run was started.")
     left = folder.take_retreats()
     record = replace(
         record,
         status="running",
         retreats=max(record.retreats, left, key=len),
         settings=settings,
-        jax=question.jax,
+        jax=request.jax,
         sittings=record.sittings + 1,
         ended_at="",
         error="",
@@ -333,12 +331,12 @@ def _words(error: BaseException) -> str:
     return str(error) if isinstance(error, TfdynoError) else type(error).__name__
 
 
-def _kept(question: TrainRequest, folder: Path, workers: Workers | None) -> str:
+def _kept(request: TrainRequest, folder: Path, workers: Workers | None) -> str:
     """Return what is left of a run that failed, and how to go on."""
     markers = list((folder / "checkpoints").glob("step-*.json"))
     if not markers:
         return f"No checkpoint was written; the logs are in {shown(folder)}."
     newest = max(markers, key=lambda path: (path.stat().st_mtime, path.name))
-    if workers or question.jax:
+    if workers or request.jax:
         return f"Its checkpoint {newest.stem} is kept: started again, all go on from there."
-    return f"Its checkpoint {newest.stem} is kept; go on with: {resume_command(question, folder)}"
+    return f"Its checkpoint {newest.stem} is kept; go on with: {resume_command(request, folder)}"

@@ -98,7 +98,7 @@ class Look:
 
 
 def look_of(
-    question: TuneRequest,
+    request: TuneRequest,
     known: SearchSpace | None,
     unfit: Trial | None,
     node: Node,
@@ -109,7 +109,7 @@ def look_of(
     """Measure the start, or take what is kept of it, and settle the space.
 
     Args:
-        question: What is tuned.
+        request: What is tuned.
         known: The space of a study that goes on; None: it begins.
         unfit: The start of such a study, where it did not fit.
         node: That measures it.
@@ -121,9 +121,9 @@ def look_of(
         UsageError: The start cannot be measured, or does not fit and its batch is not known.
         ToolError: Its child crashed.
     """
-    draft = Trial(number=0, recipe=question.recipe, ran=True, where=node.name)
+    draft = Trial(number=0, recipe=request.recipe, ran=True, where=node.name)
     if unfit:
-        return _without_room(question, known, unfit, places.of(node), progress)
+        return _without_room(request, known, unfit, places.of(node), progress)
     try:
         (found,) = measure(node)
     except RunFailed as failed:
@@ -132,13 +132,13 @@ def look_of(
         reason = str(failed.error)
         start = Trial(
             number=0, recipe=draft.recipe, ran=True, status="not_fit", reason=reason,
-            batch_size=question.recipe.batch_size, where=draft.where,
+            batch_size=request.recipe.batch_size, where=draft.where,
         )  # fmt: skip
-        return _without_room(question, known, start, places.of(node), progress)
+        return _without_room(request, known, start, places.of(node), progress)
     environment, task = found.environment, found.task
     places.told(node, environment)
     gpu = _card(environment)
-    limit_bytes = _limit_bytes(question, environment)
+    limit_bytes = _limit_bytes(request, environment)
     facts = SpaceFacts(
         batch_size=task.batch_size,
         execution=task.execution,
@@ -146,31 +146,31 @@ def look_of(
         suited_policy=_suited(gpu, environment, task.policy),
         samples_per_epoch=task.samples_per_epoch,
         replicas=task.replica_count,
-        own_input=not question.data.startswith("synthetic"),
+        own_input=not request.data.startswith("synthetic"),
         data_bytes=data_bytes(task.inputs, task.samples_per_epoch),
         room_bytes=room_bytes(is_here=not node.name, limit_bytes=limit_bytes),
-        is_loop=task.is_loop and question.workload.kind != "step_function",
-        accumulation=question.recipe.accumulation,
-        keep_batch=question.keep_batch,
+        is_loop=task.is_loop and request.workload.kind != "step_function",
+        accumulation=request.recipe.accumulation,
+        keep_batch=request.keep_batch,
     )
     return Look(
         start=with_measured(draft, found),
-        space=known or space_of(question.named, question.recipe, facts),
+        space=known or space_of(request.named, request.recipe, facts),
         environment=environment,
         title=task.title,
         batch_size=task.batch_size,
         replicas=task.replica_count,
-        update_samples=task.samples_per_step * question.recipe.accumulation,
+        update_samples=task.samples_per_step * request.recipe.accumulation,
         samples_per_epoch=task.samples_per_epoch,
         is_loop=task.is_loop,
-        uncompared=why_uncompared(question.workload, task),
-        estimates=_estimates(question, gpu, task.batch_size, progress),
+        uncompared=why_uncompared(request.workload, task),
+        estimates=_estimates(request, gpu, task.batch_size, progress),
         limit_bytes=limit_bytes,
         said=(ONLY_SPEED, *_unexpected(gpu, environment)),
     )
 
 
-def this_machine(question: TuneRequest) -> Node:
+def this_machine(request: TuneRequest) -> Node:
     """Run here, in fresh processes; on CPUs with a limit of memory.
 
     Raises:
@@ -180,15 +180,15 @@ def this_machine(question: TuneRequest) -> Node:
         on_cpu = not found_cards()
     except UsageError:  # a card that the catalogue does not have is one
         on_cpu = False
-    if not on_cpu and question.memory_limit_bytes:
+    if not on_cpu and request.memory_limit_bytes:
         raise UsageError("--memory-limit is for a machine without a GPU",
                          remedy="limit the card by --set memory_limit_bytes=8GiB")  # fmt: skip
-    limit_bytes = limit_here(question.memory_limit_bytes, on_cpu=on_cpu)
+    limit_bytes = limit_here(request.memory_limit_bytes, on_cpu=on_cpu)
     return Node(run=partial(measured, memory_limit_bytes=limit_bytes, keeps_programs=True))
 
 
 def _without_room(
-    question: TuneRequest,
+    request: TuneRequest,
     known: SearchSpace | None,
     start: Trial,
     environment: Environment,
@@ -199,18 +199,18 @@ def _without_room(
     What the model is compiled to and its precision come from a trace, which needs no room; where it
     cannot be traced they are not tuned.
     """
-    batch_size = question.recipe.batch_size
+    batch_size = request.recipe.batch_size
     if not batch_size:
         raise UsageError(
-            f"{question.workload.reference} cannot be tuned", why=start.reason.rstrip("."),
+            f"{request.workload.reference} cannot be tuned", why=start.reason.rstrip("."),
             remedy="name its batch with --set batch_size=N: smaller ones are tried then",
         )  # fmt: skip
     gpu = _card(environment)
     said, title, execution, policy, suited = [ONLY_SPEED], "", "", "", ""
     try:
-        recipe = question.recipe
+        recipe = request.recipe
         traced = predictor_for(
-            question.workload,
+            request.workload,
             StepSettings(precision=recipe.precision,
                          execution=recipe.execution if recipe.execution != "auto" else ""),
             batch_size=batch_size, progress=progress,
@@ -223,36 +223,36 @@ def _without_room(
         gpu = None
     facts = SpaceFacts(
         batch_size=batch_size, execution=execution, policy=policy, suited_policy=suited,
-        fits=False, own_input=False, accumulation=question.recipe.accumulation,
-        keep_batch=question.keep_batch,
+        fits=False, own_input=False, accumulation=request.recipe.accumulation,
+        keep_batch=request.keep_batch,
     )  # fmt: skip
     return Look(
         start=start,
-        space=known or space_of(question.named, question.recipe, facts),
+        space=known or space_of(request.named, request.recipe, facts),
         environment=environment,
         title=title,
         batch_size=batch_size,
-        update_samples=batch_size * question.recipe.accumulation,
-        uncompared=why_uncompared(question.workload) or NO_ROOM,
-        estimates=_estimates(question, gpu, batch_size, progress),
-        limit_bytes=_limit_bytes(question, environment),
+        update_samples=batch_size * request.recipe.accumulation,
+        uncompared=why_uncompared(request.workload) or NO_ROOM,
+        estimates=_estimates(request, gpu, batch_size, progress),
+        limit_bytes=_limit_bytes(request, environment),
         said=tuple(said),
     )
 
 
-def _limit_bytes(question: TuneRequest, environment: Environment) -> float:
+def _limit_bytes(request: TuneRequest, environment: Environment) -> float:
     """Return the memory limit of a run on a CPU; 0 on a card."""
-    limit = question.memory_limit_bytes or HOST_RATIO * environment.memory_bytes
+    limit = request.memory_limit_bytes or HOST_RATIO * environment.memory_bytes
     return limit if environment.device == "cpu" else 0.0
 
 
 def _estimates(
-    question: TuneRequest, gpu: Gpu | None, batch_size: int, progress: Callable[[str], None]
+    request: TuneRequest, gpu: Gpu | None, batch_size: int, progress: Callable[[str], None]
 ) -> CardEstimates | None:
     if gpu is None:
         return None
     return CardEstimates(
-        workload=question.workload, gpu=gpu, limit_bytes=question.recipe.memory_limit_bytes,
+        workload=request.workload, gpu=gpu, limit_bytes=request.recipe.memory_limit_bytes,
         batch_size=batch_size, progress=progress,
     )  # fmt: skip
 

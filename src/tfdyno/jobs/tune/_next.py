@@ -47,7 +47,7 @@ class Left:
 def drafted_at(
     number: int,
     values: Mapping[str, Value],
-    question: TuneRequest,
+    request: TuneRequest,
     look: Look,
     trials: Sequence[Trial],
 ) -> Trial:
@@ -56,7 +56,7 @@ def drafted_at(
         number,
         values,
         look.space,
-        question.recipe,
+        request.recipe,
         own_batch_size=look.batch_size,
         replicas=look.replicas,
         update_samples=look.update_samples,

@@ -82,9 +82,9 @@ def limit_here(limit_bytes: int, *, on_cpu: bool) -> int:
 class Places:
     """Where each node is; every one is looked at once, when that is first asked."""
 
-    def __init__(self, question: TuneRequest, progress: Callable[[str], None]) -> None:
+    def __init__(self, request: TuneRequest, progress: Callable[[str], None]) -> None:
         """Know nothing yet."""
-        self._question, self._progress = question, progress
+        self._request, self._progress = request, progress
         self._known: dict[str, Environment] = {}
 
     def of(self, node: Node) -> Environment:
@@ -93,7 +93,7 @@ class Places:
             where = f"node {node.name}" if node.name else "this machine"
             self._progress(f"looking at {where}")
             self._known[node.name] = node.look(
-                self._question.workload, self._question.recipe, progress=self._progress
+                self._request.workload, self._request.recipe, progress=self._progress
             )
         return self._known[node.name]
 
@@ -104,7 +104,7 @@ class Places:
     def refuse_other(self, node: Node, place: Environment) -> None:
         """Refuse to go on with a study that was measured elsewhere; raises ``UsageError``."""
         if other := difference(place, self.of(node)):
-            raise _elsewhere(self._question, other)
+            raise _elsewhere(self._request, other)
 
     def alike(
         self, nodes: Sequence[Node], place: Environment
@@ -130,12 +130,12 @@ class Places:
             return tuple(nodes)
         found, left_out = self.alike(nodes, place)
         if not found:
-            raise _elsewhere(self._question, left_out[0].partition(": ")[2])
+            raise _elsewhere(self._request, left_out[0].partition(": ")[2])
         return found
 
 
-def _elsewhere(question: TuneRequest, why: str) -> UsageError:
+def _elsewhere(request: TuneRequest, why: str) -> UsageError:
     return UsageError(
-        f"the study in {question.folder} cannot go on here", why=why,
+        f"the study in {request.folder} cannot go on here", why=why,
         remedy="go on where it began, or give another --output",
     )  # fmt: skip

@@ -41,7 +41,7 @@ _CHANGED = (
 
 
 def settled(
-    question: TuneRequest,
+    request: TuneRequest,
     so_far: Tuning,
     look: Look,
     node: Node,
@@ -51,7 +51,7 @@ def settled(
     """Return the answer: trials are set against the start until one holds.
 
     Args:
-        question: With the recipe that it started from.
+        request: With the recipe that it started from.
         so_far: All trials.
         look: The start; one that does not fit leaves nothing to compare with.
         node: The machine that makes all runs.
@@ -68,12 +68,12 @@ def settled(
     order = ranked(so_far.trials, so_far.start)[:MOST_PROOFS]
     found: list[FixProof] = []
     for one in order:
-        proof = proven(question, one, look, node, place, progress)
+        proof = proven(request, one, look, node, place, progress)
         if proof.kept:
             notes = (*so_far.notes, *_not_proven(order, found))
             why = so_far.uncompared
             if NO_DATA in proof.reason:  # as it came out only now
-                why = _no_data(question)
+                why = _no_data(request)
             return replace(so_far, best=one.number, proof=proof, recipe=one.recipe, notes=notes,
                            uncompared=why)  # fmt: skip
         found.append(proof)
@@ -87,7 +87,7 @@ def _not_proven(trials: Sequence[Trial], proofs: Sequence[FixProof]) -> tuple[st
 
 
 def proven(
-    question: TuneRequest,
+    request: TuneRequest,
     best: Trial,
     look: Look,
     node: Node,
@@ -97,7 +97,7 @@ def proven(
     """Measure both in turns; where the batch is the same, compare what a few steps learn.
 
     Args:
-        question: With the recipe that it started from.
+        request: With the recipe that it started from.
         best: The trial.
         look: The start.
         node: The machine that makes all runs.
@@ -113,7 +113,7 @@ def proven(
 
     fix = FixProof(cause=CAUSE, settings=best.changes, reason="")
     try:
-        sides = _measured(question, best, node, place, say)
+        sides = _measured(request, best, node, place, say)
     except RunFailed as failed:
         return replace(fix, reason=f"It could not be measured against the start: {failed}")
     found = compare(*sides)
@@ -124,7 +124,7 @@ def proven(
     if look.uncompared:
         return proof_of(fix, sides, found, reason=_of_speed(look.uncompared), kept=True)
     pair = Pair(
-        workload=question.workload, before=question.recipe, after=best.recipe,
+        workload=request.workload, before=request.recipe, after=best.recipe,
         batch_size=look.batch_size, is_loop=look.is_loop,
         steps_per_epoch=look.samples_per_epoch // look.batch_size if look.batch_size else 0,
     )  # fmt: skip
@@ -134,7 +134,7 @@ def proven(
         raise
     except TfdynoError as error:
         if NO_DATA in str(error):  # a function whose batches were made up for the runs
-            return proof_of(fix, sides, found, reason=_of_speed(_no_data(question)), kept=True)
+            return proof_of(fix, sides, found, reason=_of_speed(_no_data(request)), kept=True)
         reason = f"It is faster, but its losses could not be compared: {error}"
         return proof_of(fix, sides, found, reason=reason)
     finally:
@@ -142,8 +142,8 @@ def proven(
     return proof_of(fix, sides, found, agreed)
 
 
-def _no_data(question: TuneRequest) -> str:
-    return f"{question.workload.reference} {NO_DATA}"
+def _no_data(request: TuneRequest) -> str:
+    return f"{request.workload.reference} {NO_DATA}"
 
 
 def _of_speed(why: str) -> str:
@@ -151,7 +151,7 @@ def _of_speed(why: str) -> str:
 
 
 def _measured(
-    question: TuneRequest,
+    request: TuneRequest,
     best: Trial,
     node: Node,
     place: Callable[[], Environment],
@@ -159,18 +159,18 @@ def _measured(
 ) -> tuple[Measurement, ...]:
     """Return both in turns, or what is kept of them if it decides anything."""
     asked = bench.BenchRequest(
-        workload=question.workload,
-        recipe=question.recipe,
+        workload=request.workload,
+        recipe=request.recipe,
         against=best.recipe,
         protocol=Protocol(
-            data=question.data,
+            data=request.data,
             least_runs=LEAST_RUNS,
             most_runs=MOST_RUNS,
             target_ratio=0.0,  # ``is_settled`` says when it is enough
-            least_s=question.protocol.least_s,
-            most_s=question.protocol.most_s,
+            least_s=request.protocol.least_s,
+            most_s=request.protocol.most_s,
         ),
-        folder=question.folder,
+        folder=request.folder,
         label="tune",
     )
     return benched(

@@ -30,14 +30,14 @@ NOT_MEASURED = (
 )
 
 
-def planned(question: TuneRequest, gpu: Gpu, *, progress: Callable[[str], None] = silent) -> Tuning:
+def planned(request: TuneRequest, gpu: Gpu, *, progress: Callable[[str], None] = silent) -> Tuning:
     """List the trials of a space for a card, the fastest by estimate first.
 
     A trial is hopeless here where the optimistic end of its estimate is below the pessimistic end
     of the best one's.
 
     Args:
-        question: What would be tuned.
+        request: What would be tuned.
         gpu: The card.
         progress: Called with a line at every stage.
 
@@ -45,13 +45,13 @@ def planned(question: TuneRequest, gpu: Gpu, *, progress: Callable[[str], None] 
         UsageError: The workload cannot be traced, or the card not be estimated.
         ToolError: A child failed.
     """
-    check(question)
+    check(request)
     check_vendor((gpu,))
     estimates = CardEstimates(
-        workload=question.workload, gpu=gpu, limit_bytes=question.recipe.memory_limit_bytes,
+        workload=request.workload, gpu=gpu, limit_bytes=request.recipe.memory_limit_bytes,
         progress=progress,
     )  # fmt: skip
-    own = estimates.own(question.recipe)
+    own = estimates.own(request.recipe)
     trace, first = own.traced.trace, own.estimate(gpu)
     facts = SpaceFacts(
         batch_size=own.batch_size if trace.marker else 0,
@@ -60,37 +60,37 @@ def planned(question: TuneRequest, gpu: Gpu, *, progress: Callable[[str], None] 
         suited_policy=suited_to(gpu),
         fits=first.fits != "no",
         samples_per_epoch=trace.samples_per_epoch,
-        own_input=not question.data.startswith("synthetic"),
+        own_input=not request.data.startswith("synthetic"),
         data_bytes=traced_bytes(trace),
         room_bytes=room_bytes(is_here=False),
-        accumulation=question.recipe.accumulation,
-        keep_batch=question.keep_batch,
+        accumulation=request.recipe.accumulation,
+        keep_batch=request.keep_batch,
     )
-    space = space_of(question.named, question.recipe, facts)
-    update_samples = own.batch_size * question.recipe.accumulation
+    space = space_of(request.named, request.recipe, facts)
+    update_samples = own.batch_size * request.recipe.accumulation
     trials: list[Trial] = []
     for number, values in enumerate(space.combinations()):
         if number >= MOST_LISTED:
             break
         draft = drafted(
-            number, values, space, question.recipe, own_batch_size=own.batch_size, replicas=1,
+            number, values, space, request.recipe, own_batch_size=own.batch_size, replicas=1,
             update_samples=update_samples, expected=estimates.of,
         )  # fmt: skip
         trials.append(_fitting(draft))
     ranked = _without_hopeless(trials)
     return Tuning(
-        reference=question.workload.reference,
+        reference=request.workload.reference,
         title=trace.title,
-        start=question.recipe,
+        start=request.recipe,
         space=space,
         trials=tuple(ranked),
-        recipe=question.recipe,
+        recipe=request.recipe,
         device="gpu",
         device_name=gpu.name,
         planned_for=gpu.name,
         update_samples=update_samples,
-        runs=question.runs,
-        asked_trials=question.trials,
+        runs=request.runs,
+        asked_trials=request.trials,
         left=max(0, space.size - len(trials)),
         ended="planned",
         confidence_ratio=PROBABILITY,

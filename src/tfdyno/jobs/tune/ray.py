@@ -59,14 +59,14 @@ Event = TypeVar("Event", RayBegun, NodeAnswer)
 
 @contextlib.contextmanager
 def ray_nodes(
-    question: TuneRequest, *, address: str = "", progress: Callable[[str], None] = silent
+    request: TuneRequest, *, address: str = "", progress: Callable[[str], None] = silent
 ) -> Iterator[tuple[Node, ...]]:
     """Give nodes that measure, alike in CPUs and cards; gone when the block ends.
 
     Nothing is started before the block is entered.
 
     Args:
-        question: What is tuned; its files are at the same paths on all nodes.
+        request: What is tuned; its files are at the same paths on all nodes.
         address: Of a running cluster; empty: that of ``RAY_ADDRESS``, else a Ray of its own here.
         progress: Called with a line at every stage.
 
@@ -75,7 +75,7 @@ def ray_nodes(
         ToolError: The cluster cannot be reached.
     """
     progress("starting Ray")
-    talk = _Talk(question)
+    talk = _Talk(request)
     command = Command(
         words=(sys.executable, "-m", DRIVER),
         environment={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -111,8 +111,8 @@ def _leave(driver: Process) -> None:
 class _Talk:
     """What is asked of the driver, and which answer belongs to what."""
 
-    def __init__(self, question: TuneRequest) -> None:
-        self._question = question
+    def __init__(self, request: TuneRequest) -> None:
+        self._request = request
         self._runs, self._trials = itertools.count(), itertools.count()
         self._first: queue.SimpleQueue[RayBegun] = queue.SimpleQueue()
         self._answers: dict[int, queue.SimpleQueue[NodeAnswer]] = {}
@@ -178,7 +178,7 @@ class _Talk:
                 order=order,
                 doing=doing,
                 had=had,
-                limit_bytes=self._question.memory_limit_bytes,
+                limit_bytes=self._request.memory_limit_bytes,
             )
             return ask(work, Measured)
 

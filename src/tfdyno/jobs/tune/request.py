@@ -111,32 +111,32 @@ class Node:
     """Ends what it runs, from another thread."""
 
 
-def check(question: TuneRequest) -> None:
+def check(request: TuneRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
-    if question.workload.mode != "train":
-        raise UsageError(f"{question.workload.reference} cannot be tuned", why="it is not trained")
+    if request.workload.mode != "train":
+        raise UsageError(f"{request.workload.reference} cannot be tuned", why="it is not trained")
     asked = bench.BenchRequest(
-        workload=question.workload, recipe=question.recipe, protocol=question.protocol
+        workload=request.workload, recipe=request.recipe, protocol=request.protocol
     )
     bench.check(asked)
-    made_up = question.data.startswith("synthetic")
-    if made_up and (names := [name for name in question.named if name.startswith("input.")]):
+    made_up = request.data.startswith("synthetic")
+    if made_up and (names := [name for name in request.named if name.startswith("input.")]):
         raise UsageError(f"{names[0]} cannot be tuned with made-up data",
                          why="it has no pipeline", remedy="leave it out")  # fmt: skip
-    if question.keep_batch and "accumulation" in question.named:
+    if request.keep_batch and "accumulation" in request.named:
         raise UsageError("--keep-batch and values of accumulation do not go together",
                          why="accumulation is what keeps the batch of an update",
                          remedy="leave one of them out")  # fmt: skip
 
 
-def prepare_folder(question: TuneRequest) -> None:
+def prepare_folder(request: TuneRequest) -> None:
     """Make the folder of a study; raises ``UsageError`` where it holds another or none."""
-    folder = question.folder
+    folder = request.folder
     has_study = has_begun(folder)
-    if question.resume and not (folder / FILE).exists() and not (folder / RESULTS_FILE).exists():
+    if request.resume and not (folder / FILE).exists() and not (folder / RESULTS_FILE).exists():
         raise UsageError(f"there is nothing to resume in {folder}", why="it holds no study",
                          remedy="leave --resume out, or name the folder with --output")  # fmt: skip
-    if has_study and not question.resume:
+    if has_study and not request.resume:
         raise UsageError(f"{folder} holds a study already",
                          remedy="go on with it by --resume, or give another --output")  # fmt: skip
     try:
@@ -145,27 +145,27 @@ def prepare_folder(question: TuneRequest) -> None:
         raise UsageError(f"cannot write to {folder}", why=error.strerror or str(error)) from None
 
 
-def key_of(question: TuneRequest) -> str:
+def key_of(request: TuneRequest) -> str:
     """Return all that decides what a trial is; not how many there are."""
-    place = Path(question.workload.reference.partition(":")[0])
+    place = Path(request.workload.reference.partition(":")[0])
     content = sha256_of(place) if place.is_file() else ""
-    named = sorted((name, tuple(map(repr, values))) for name, values in question.named.items())
+    named = sorted((name, tuple(map(repr, values))) for name, values in request.named.items())
     parts = (
-        question.workload,
-        question.recipe,
+        request.workload,
+        request.recipe,
         named,
-        question.protocol,
-        question.keep_batch,
-        question.memory_limit_bytes,
+        request.protocol,
+        request.keep_batch,
+        request.memory_limit_bytes,
     )
     return hashlib.sha256(repr((*parts, content)).encode()).hexdigest()
 
 
-def check_kept(kept_key: str, question: TuneRequest) -> None:
+def check_kept(kept_key: str, request: TuneRequest) -> None:
     """Raise ``UsageError`` where the study of the folder is another than the one asked for."""
-    if kept_key and kept_key != key_of(question):
+    if kept_key and kept_key != key_of(request):
         raise UsageError(
-            f"{question.folder} holds another study",
+            f"{request.folder} holds another study",
             why="the workload, its file, the recipe, the space or the runs are not as they were",
             remedy="repeat the command as it was, with --resume, or give another --output",
         )

@@ -54,7 +54,7 @@ MOST_AGAIN = 2
 
 
 def tune(
-    question: TuneRequest,
+    request: TuneRequest,
     *,
     progress: Callable[[str], None] = silent,
     engine: AbstractContextManager[Sequence[Node]] | None = None,
@@ -65,7 +65,7 @@ def tune(
     between has the last answer, and the same question with ``resume`` goes on.
 
     Args:
-        question: The workload, where to start, the space.
+        request: The workload, where to start, the space.
         progress: Called with a line at every stage.
         engine: Gives the nodes that measure, one trial at a time each, and is entered when all
             that can be refused was; None: this machine.
@@ -79,23 +79,23 @@ def tune(
         ToolError: The start's run crashed, or the place failed: a full card or disk, a lost node.
     """
     check_optuna()
-    check(question)
-    folder = question.folder
-    prepare_folder(question)
+    check(request)
+    folder = request.folder
+    prepare_folder(request)
     with lock_folder(folder, LOCK_FILE):
-        study = TuningStudy(folder, seed=question.seed)
-        check_kept(study.question, question)
+        study = TuningStudy(folder, seed=request.seed)
+        check_kept(study.request, request)
         if engine is None:
-            _look_for_room(question, progress)
+            _look_for_room(request, progress)
         with engine or contextlib.nullcontext(()) as nodes:
-            yield from _Tuner(question, study, progress, nodes).run()
+            yield from _Tuner(request, study, progress, nodes).run()
 
 
-def _look_for_room(question: TuneRequest, progress: Callable[[str], None]) -> None:
+def _look_for_room(request: TuneRequest, progress: Callable[[str], None]) -> None:
     """Tell who else is on the cards of this machine, or wait for them."""
-    visible = visible_to(recipe_environment(question.recipe))
-    asked = Asked(visible=visible, recipe=question.recipe, workload=question.workload,
-                  waits=question.wait_free)  # fmt: skip
+    visible = visible_to(recipe_environment(request.recipe))
+    asked = Asked(visible=visible, recipe=request.recipe, workload=request.workload,
+                  waits=request.wait_free)  # fmt: skip
     announced(asked, tell=progress)
 
 
@@ -104,19 +104,19 @@ class _Tuner:
 
     def __init__(
         self,
-        question: TuneRequest,
+        request: TuneRequest,
         study: TuningStudy,
         progress: Callable[[str], None],
         nodes: Sequence[Node],
     ) -> None:
-        self._question, self._study, self._progress = question, study, progress
+        self._request, self._study, self._progress = request, study, progress
         self._lock = threading.Lock()
         self._trials: list[Trial] = []
         self._look: Look | None = None
         self._is_local = not nodes
-        self._nodes = tuple(nodes) or (this_machine(question),)
+        self._nodes = tuple(nodes) or (this_machine(request),)
         self._left_out: tuple[str, ...] = ()
-        self._places = Places(question, progress)
+        self._places = Places(request, progress)
 
     def run(self) -> Iterator[Tuning]:
         """Run all of ``tune`` behind the checks."""
@@ -129,17 +129,17 @@ class _Tuner:
 
     def _begin(self) -> None:
         """Measure the start, unless it is, on nodes that are alike, and open the study with it."""
-        question, study = self._question, self._study
+        request, study = self._request, self._study
         if place := study.place:
             self._nodes = self._places.those_of(self._nodes, place)
-        own = [one for one in self._trials if one.recipe == question.recipe]
+        own = [one for one in self._trials if one.recipe == request.recipe]
         unfit = next((one for one in own if one.status == "not_fit" and one.ran), None)
-        look = self._look = look_of(question, study.space, unfit, self._nodes[0],
+        look = self._look = look_of(request, study.space, unfit, self._nodes[0],
                                     self._measure_start, self._places, self._progress)  # fmt: skip
         if not place:
             others, self._left_out = self._places.alike(self._nodes[1:], look.environment)
             self._nodes = (self._nodes[0], *others)
-            study.begin(key_of(question), look.space, look.environment)
+            study.begin(key_of(request), look.space, look.environment)
         if look.uncompared:
             self._progress(f"the proof will be of speed alone: {look.uncompared}")
         if not own:
@@ -198,7 +198,7 @@ class _Tuner:
             self._study.give_back(trial.number)
 
     def _measure_start(self, node: Node) -> tuple[Measurement, ...]:
-        return self._bench(self._question.recipe, node, "the start", lambda _sides: False)
+        return self._bench(self._request.recipe, node, "the start", lambda _sides: False)
 
     def _bench(
         self,
@@ -209,10 +209,10 @@ class _Tuner:
     ) -> tuple[Measurement, ...]:
         """Return all runs of a recipe, or what is kept of them; raises as ``benched`` does."""
         asked = bench.BenchRequest(
-            workload=self._question.workload,
+            workload=self._request.workload,
             recipe=recipe,
-            protocol=self._question.protocol,
-            folder=self._question.folder,
+            protocol=self._request.protocol,
+            folder=self._request.folder,
             label="tune",
         )
         say = partial(_say, self._progress, title)
@@ -223,12 +223,12 @@ class _Tuner:
         """Return the next trial that has to be run; what need not be is told on the way."""
         look, again = self._look, 0
         assert look
-        while sum(one.ran for one in self._trials) + running < self._question.trials:
+        while sum(one.ran for one in self._trials) + running < self._request.trials:
             left = Left(look.space, self._trials)
             if not left.count:
                 return None
             number, values = self._study.ask(look.space)
-            trial = drafted_at(number, values, self._question, look, self._trials)
+            trial = drafted_at(number, values, self._request, look, self._trials)
             found = judged(trial, self._trials)
             if found is None:
                 with self._lock:
@@ -238,7 +238,7 @@ class _Tuner:
             self._trials.append(found)
             again = again + 1 if found.status == "same" else 0
             if again >= MOST_AGAIN:
-                self._study.enqueue(left.one(self._question.seed + number))
+                self._study.enqueue(left.one(self._request.seed + number))
         return None
 
     def _measured(self, trial: Trial, node: Node) -> Trial:
@@ -273,11 +273,11 @@ class _Tuner:
         assert self._look
         in_graph = self._look.own_values.get("execution") == "graph"
         told = as_it_ran(
-            with_measured(ran, found), others, self._question.recipe, starts_in_graph=in_graph
+            with_measured(ran, found), others, self._request.recipe, starts_in_graph=in_graph
         )
         if told.status == "same":
             return told
-        if len(found.runs) < self._question.runs:
+        if len(found.runs) < self._request.runs:
             reason = stopped[0] if stopped else self._behind(trial.number, found)
             return replace(told, status="pruned", reason=reason or "It was surely slower.")
         return told
@@ -296,14 +296,14 @@ class _Tuner:
             others = list(self._trials)
             self._study.report(number, len(rates), middle(rates))
         best = judge.best_of(others)
-        if best is None or len(rates) >= self._question.runs:
+        if best is None or len(rates) >= self._request.runs:
             return ""
         moved = moved_ratio(tuple(map(beside_s, so_far.runs)), best.beside_s)
         if not is_behind(rates, best.rates_per_s, judge.spread_of(others), moved=moved):
             return ""
         slower = 1 - middle(rates) / middle(best.rates_per_s)
         return (
-            f"After {len(rates)} of {self._question.runs} runs it is {slower:.0%} slower than "
+            f"After {len(rates)} of {self._request.runs} runs it is {slower:.0%} slower than "
             f"trial {best.number}, surely ({PROBABILITY:.0%})."
         )
 
@@ -313,28 +313,28 @@ class _Tuner:
             self._study.tell(trial)
 
     def _so_far(self) -> Tuning:
-        look, question = self._look, self._question
+        look, request = self._look, self._request
         assert look
         known = judge.spread_of(self._trials)
         trials = tuple(
             replace(one, interval_per_s=interval(one.rates_per_s, known))
             for one in self._trials if one.status != "running"
         )  # fmt: skip
-        best = next(iter(judge.ranked(trials, question.recipe)), None) or judge.best_of(trials)
+        best = next(iter(judge.ranked(trials, request.recipe)), None) or judge.best_of(trials)
         left = Left(look.space, self._trials).count
         return Tuning(
-            reference=question.workload.reference,
+            reference=request.workload.reference,
             title=look.title,
-            start=question.recipe,
+            start=request.recipe,
             space=look.space,
             trials=trials,
             best=best.number if best else None,
-            recipe=question.recipe,
+            recipe=request.recipe,
             device=look.device,
             device_name=device_words(look.environment),
             update_samples=look.update_samples,
-            runs=question.runs,
-            asked_trials=question.trials,
+            runs=request.runs,
+            asked_trials=request.trials,
             left=left,
             ended="trials" if left else "covered",
             confidence_ratio=PROBABILITY,
@@ -351,7 +351,7 @@ class _Tuner:
         while True:
             node = self._nodes[0]
             try:
-                return settled(self._question, self._so_far(), look, node,
+                return settled(self._request, self._so_far(), look, node,
                                partial(self._places.of, node), self._progress)  # fmt: skip
             except NodeLost:
                 self._nodes = self._nodes[1:]

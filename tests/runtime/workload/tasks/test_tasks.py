@@ -56,8 +56,8 @@ def test_a_task_is_traced_without_data() -> None:
 
 
 def test_a_task_can_be_estimated_at_its_own_batch() -> None:
-    question = EstimateRequest(workload=parse_reference("task:lstm"), gpus=(find("l4"),))
-    assert estimate(question).estimates[0].batch_size == 512
+    request = EstimateRequest(workload=parse_reference("task:lstm"), gpus=(find("l4"),))
+    assert estimate(request).estimates[0].batch_size == 512
 
 
 BUILT = """
