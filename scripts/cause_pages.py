@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.causes import Cause, Step, all_causes, group, groups
+from tfdyno.rules.causes import Cause, CauseStep, all_causes, group, groups
 from tfdyno.rules.wording import NAME
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _cause(one: Cause) -> Iterator[str]:
         yield f"More: <{one.link}>"
 
 
-def _fix(steps: tuple[Step, ...]) -> Iterator[str]:
+def _fix(steps: tuple[CauseStep, ...]) -> Iterator[str]:
     seen: set[str] = set()
     for step in steps:
         label = ", ".join(filter(None, (_condition(*pair) for pair in step.when.items())))

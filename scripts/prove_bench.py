@@ -24,7 +24,7 @@ from tfdyno.core.base.codec import write_atomic
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import Measurement, Protocol
-from tfdyno.core.measure.measurement_document import Told
+from tfdyno.core.measure.measurement_document import MeasurementReport
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.bench.compare import compare_all
 from tfdyno.jobs.bench.measured_files import measurements_at
@@ -142,7 +142,9 @@ def _run(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     one = replace(so_far, runs=(*so_far.runs, found.run))
-    told = Told(measurement=one, summary=summary(one), medians_s=run_medians_s(one.runs))
+    told = MeasurementReport(
+        measurement=one, summary=summary(one), medians_s=run_medians_s(one.runs)
+    )
     write_atomic(plan.path(side), exported(plan.path(side), [told], None))
     return one
 

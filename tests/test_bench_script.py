@@ -95,11 +95,10 @@ def test_explaining_a_log_is_measured_for_real(tmp_path: Path) -> None:
     done = bench("--quick", "--only", "explain", "--output", str(tmp_path))
     written: dict[str, Any] = json.loads((tmp_path / "performance.json").read_text())
     figures = written["groups"]["explain"]["figures"]
-    assert [f["unit"] for f in figures] == ["MB/s", "MB"] * 2, done.stderr
-    bars, bars_peak, texts, texts_peak = (f["value"] for f in figures)
-    assert bars > texts > 0.5
-    assert 20 < bars_peak < 150
-    assert 20 < texts_peak < 150
+    assert [f["unit"] for f in figures] == ["MB/s", "MB"] * 4, done.stderr
+    bars, _, recorded, texts = (f["value"] for f in figures[::2])
+    assert bars > texts > recorded > 0.05
+    assert all(20 < f["value"] < 150 for f in figures[1::2])
 
 
 def test_overhead_is_the_median_over_epochs_of_turns_side_by_side(

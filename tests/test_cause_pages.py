@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cause_pages
-from tfdyno.rules.causes import Cause, Step, Words, all_causes, groups
+from tfdyno.rules.causes import Cause, CauseStep, Words, all_causes, groups
 from tfdyno.rules.wording import NAME
 
 
@@ -32,10 +32,10 @@ def test_title_and_reason_end_with_a_variant_that_needs_nothing_known(one: Cause
 
 def test_a_condition_is_told_in_words() -> None:
     steps = (
-        Step(command="a {wanted}", when={"platform": "wsl|windows"}, choice="x"),
-        Step(command="b", when={"tensorflow": ">=2.11,<2.16", "folder": "*"}, choice="x"),
-        Step(text=Words(en="_c_ {pip}", zh=""), choice="x"),
-        Step(command="{pip} d", when={"manager": "!conda"}),
+        CauseStep(command="a {wanted}", when={"platform": "wsl|windows"}, choice="x"),
+        CauseStep(command="b", when={"tensorflow": ">=2.11,<2.16", "folder": "*"}, choice="x"),
+        CauseStep(text=Words(en="_c_ {pip}", zh=""), choice="x"),
+        CauseStep(command="{pip} d", when={"manager": "!conda"}),
     )
     text = "\n".join(cause_pages._fix(steps))
     assert "*WSL or Windows:*" in text

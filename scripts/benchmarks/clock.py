@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+GOOD = frozenset({0})
 LAST_WORDS = 200
 """Characters of a failed command's last line that are kept."""
 
@@ -34,15 +35,16 @@ class Failed(Exception):  # noqa: N818  (a row without a figure, not a fault of 
     """The command did not end well; the text says why."""
 
 
-def run(command: Sequence[str], env: Mapping[str, str]) -> Cost:
+def run(command: Sequence[str], env: Mapping[str, str], *, good: frozenset[int] = GOOD) -> Cost:
     """Run a command to its end.
 
     Args:
         command: Program and arguments.
         env: Variables that are set over those of this process.
+        good: Exit codes of a run that did its work.
 
     Raises:
-        Failed: It ended with another exit code than 0.
+        Failed: It ended with another exit code.
     """
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         began = time.perf_counter()
@@ -54,7 +56,7 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> Cost:
         child.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         errors.seek(0)
-        if child.returncode:
+        if child.returncode not in good:
             lines = errors.read().strip().splitlines() or ["no message"]
             raise Failed(f"exit code {child.returncode}: {lines[-1][:LAST_WORDS]}")
         cpu_s = usage.ru_utime + usage.ru_stime

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
     from tfdyno.core.measure.bottleneck import Bottleneck
     from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, Examined
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +66,10 @@ class DiagnoseResult(ProvenDiagnosis):
 
         return diagnosis_html(self._told())
 
-    def _told(self) -> DiagnoseTold:
-        from tfdyno.view.diagnose.document import DiagnoseTold
+    def _told(self) -> DiagnoseReport:
+        from tfdyno.view.diagnose.document import DiagnoseReport
 
-        return DiagnoseTold(
+        return DiagnoseReport(
             proven=self,
             facts=self.facts,
             reference=self.reference,

@@ -27,7 +27,7 @@ from tfdyno.cli.command import (
 )
 from tfdyno.cli.main import tfdyno
 from tfdyno.cli.measure.bench_serve import bench_serve
-from tfdyno.cli.options import JSON, Told, Whole
+from tfdyno.cli.options import JSON, Telling, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Asked:
     batch_size: int | None = option(type=Whole("batch size"), help="One.")
     seed: int = option("--start", type=Whole("seed", least=0), default=0, help="Two.")
     files: tuple[Path, ...] = many("--file", type=PATH, help="Three.")
-    told: Told = group(Told)
+    told: Telling = group(Telling)
     spot: bool | None = flag("--spot/--no-spot", default=None, help="Four.")
 
 
@@ -70,13 +70,13 @@ def test_what_is_typed_is_held_with_its_type() -> None:
     words = ("m", "--batch-size", "8", "--file", "a", "--file", "b", "-q", "--no-spot")
     assert typed(Asked, *words) == Asked(
         model="m", batch_size=8, seed=0, files=(Path("a"), Path("b")),
-        told=Told(quiet=True), spot=False,
+        told=Telling(quiet=True), spot=False,
     )  # fmt: skip
 
 
 def test_what_is_not_typed_is_as_usual() -> None:
-    assert typed(Told) == Told() == Told(as_json=False, quiet=False, verbose=False)
-    assert typed(Asked, "m") == Asked(model="m", told=Told())
+    assert typed(Telling) == Telling() == Telling(as_json=False, quiet=False, verbose=False)
+    assert typed(Asked, "m") == Asked(model="m", told=Telling())
 
 
 def test_options_that_have_a_value_are_named_as_they_are_typed() -> None:
@@ -90,8 +90,8 @@ def test_options_that_have_a_value_are_named_as_they_are_typed() -> None:
 def test_an_answer_is_written_as_it_is_asked_for(
     words: list[str], shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    @command(Told)
-    def tell_me(_options: Told) -> Answer:
+    @command(Telling)
+    def tell_me(_options: Telling) -> Answer:
         """Tell it."""
         return Answer(text=lambda **_: "text", document=lambda: [1], indent=0, exit_code=1)
 

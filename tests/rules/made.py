@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.rules.causes import Cause, LogRule, Step, Words
+from tfdyno.rules.causes import Cause, CauseStep, LogRule, Words
 
 if TYPE_CHECKING:
     from tfdyno.core.doctor.finding import Verdict
 
-ALWAYS = (Step(text=Words(en="Do it.", zh="去做。")),)
+ALWAYS = (CauseStep(text=Words(en="Do it.", zh="去做。")),)
 
 
 def rule(needle: str, match: str = "", **rest: Any) -> LogRule:

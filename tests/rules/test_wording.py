@@ -9,7 +9,7 @@ from tests.rules.made import made
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.doctor.finding import Evidence, FixStep
-from tfdyno.rules.causes import Step, Words
+from tfdyno.rules.causes import CauseStep, Words
 from tfdyno.rules.match import Match
 from tfdyno.rules.wording import fill, finding, steps
 
@@ -49,7 +49,7 @@ def test_a_finding_uses_the_match_before_the_machine() -> None:
         "drv.old",
         title=both("The driver {driver} is too old.", "驱动 {driver} 过旧。"),
         fix=(
-            Step(
+            CauseStep(
                 text=both("Get {min_driver}.", "升级到 {min_driver}。"), command="apt {min_driver}"
             ),
         ),
@@ -67,10 +67,10 @@ def test_a_finding_uses_the_match_before_the_machine() -> None:
 
 def test_of_a_choice_only_the_first_that_applies_and_is_known_is_shown() -> None:
     fix = (
-        Step(choice="get", command="winget", when={"system": "windows"}),
-        Step(choice="get", command="install {version}"),
-        Step(choice="get", command="install any"),
-        Step(command="check"),
+        CauseStep(choice="get", command="winget", when={"system": "windows"}),
+        CauseStep(choice="get", command="install {version}"),
+        CauseStep(choice="get", command="install any"),
+        CauseStep(command="check"),
     )
     assert [one.command for one in steps(fix, {"system": "linux"})] == ["install any", "check"]
     assert [one.command for one in steps(fix, {"version": "2"})] == ["install 2", "check"]
@@ -78,7 +78,7 @@ def test_of_a_choice_only_the_first_that_applies_and_is_known_is_shown() -> None
 
 
 def test_a_fix_without_a_step_that_applies_is_a_fault_of_the_rules() -> None:
-    cause = made("drv.old", fix=(Step(command="{unknown}"),))
+    cause = made("drv.old", fix=(CauseStep(command="{unknown}"),))
     with pytest.raises(ToolError, match=r"drv\.old"):
         finding(cause, MATCH, {})
 

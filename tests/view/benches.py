@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tests.measurements import ENVIRONMENT, TASK, measurement, run
 
 from tfdyno.core.measure.measurement import BenchRun, Card, CardTelemetry, Measurement, Telemetry
-from tfdyno.core.measure.measurement_document import Told
+from tfdyno.core.measure.measurement_document import MeasurementReport
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.model.measure.comparison import compare
 from tfdyno.model.measure.steady_part import run_medians_s
@@ -28,9 +28,11 @@ GPU = replace(
 )  # fmt: skip
 
 
-def told(one: Measurement) -> Told:
+def told(one: Measurement) -> MeasurementReport:
     """With what follows from it."""
-    return Told(measurement=one, summary=summary(one), medians_s=run_medians_s(one.runs))
+    return MeasurementReport(
+        measurement=one, summary=summary(one), medians_s=run_medians_s(one.runs)
+    )
 
 
 def on_cpu(*, runs: int = 5, level_s: float = 0.052, **changes: object) -> Measurement:
@@ -50,7 +52,7 @@ def on_gpu(*, cards: int = 1, runs: int = 6) -> Measurement:
     return replace(whole, task=replace(TASK, replica_count=cards, samples_per_epoch=50000))
 
 
-def pair(*, ratio: float = 1.05, runs: int = 6) -> tuple[list[Told], Comparison]:
+def pair(*, ratio: float = 1.05, runs: int = 6) -> tuple[list[MeasurementReport], Comparison]:
     """A and B, ``ratio`` times slower, whose runs took turns."""
     sides = []
     for side in (0, 1):

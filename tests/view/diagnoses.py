@@ -17,7 +17,7 @@ from tfdyno.core.measure.step_facts import (
     TimelineFacts,
 )
 from tfdyno.core.recipe.recipe import Recipe, from_settings
-from tfdyno.view.diagnose.document import DiagnoseTold
+from tfdyno.view.diagnose.document import DiagnoseReport
 
 SETTINGS = {"input.parallel_calls": "-1", "input.prefetch": "-1"}
 PLACE = "train.py:41"
@@ -123,12 +123,12 @@ AFTER = replace(
 )  # fmt: skip
 
 
-def whole(**fields: Any) -> DiagnoseTold:
+def whole(**fields: Any) -> DiagnoseReport:
     """With all that a look can tell, before any fix."""
     return told(STAGED, facts=replace(FACTS, timeline=TIMELINE), made_on="2026-11-22", **fields)
 
 
-def looked_again(**fields: Any) -> DiagnoseTold:
+def looked_again(**fields: Any) -> DiagnoseReport:
     """With all that a look can tell, after --fix, and the steps looked at once more."""
     one = fixed(facts=replace(FACTS, timeline=TIMELINE), made_on="2026-11-22", **fields)
     found = one.proven.diagnosis
@@ -136,16 +136,16 @@ def looked_again(**fields: Any) -> DiagnoseTold:
     return replace(one, proven=replace(one.proven, diagnosis=staged, after=AFTER))
 
 
-def told(diagnosis: StepDiagnosis = DIAGNOSIS, **fields: Any) -> DiagnoseTold:
+def told(diagnosis: StepDiagnosis = DIAGNOSIS, **fields: Any) -> DiagnoseReport:
     """Before any fix."""
-    base = DiagnoseTold(
+    base = DiagnoseReport(
         proven=ProvenDiagnosis(diagnosis=diagnosis, recipe=Recipe()), facts=FACTS,
         reference="train.py", base=Recipe(),
     )  # fmt: skip
     return replace(base, **fields)
 
 
-def fixed(**fields: Any) -> DiagnoseTold:
+def fixed(**fields: Any) -> DiagnoseReport:
     """After --fix, of which the first is kept and the second is not."""
     gained = replace(SERIAL, proven_gain=Gain(low=2.35, best=2.41, high=2.47))
     diagnosis = replace(DIAGNOSIS, primary=gained, findings=(gained, CACHE))

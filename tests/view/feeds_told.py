@@ -10,7 +10,7 @@ from tests.feeds import STAGES, feed, law
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.measure.feed import FeedNeed, StageRate
-from tfdyno.core.measure.feed_document import FeedTold
+from tfdyno.core.measure.feed_document import FeedReport
 
 RATES = tuple(
     StageRate(
@@ -29,9 +29,9 @@ A100 = FeedNeed(
 )  # fmt: skip
 
 
-def told(**changes: Any) -> FeedTold:
+def told(**changes: Any) -> FeedReport:
     """200 samples/s on two full CPUs, 110 on one."""
-    base = FeedTold(
+    base = FeedReport(
         feed=feed(),
         law=law((1.0, 110.0), (2.0, 200.0), serial_per_s=exactly(2174.0), serial_stages=("batch",)),
         rate_per_s=Interval(low=190.0, best=200.0, high=210.0),

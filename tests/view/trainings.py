@@ -9,7 +9,7 @@ from tfdyno.core.doctor.finding import Evidence, Finding, FixStep
 from tfdyno.core.measure.measurement import Environment, Telemetry
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import Applied, TrainOutcome
-from tfdyno.view.train.document import TrainTold
+from tfdyno.view.train.document import TrainReport
 
 ENVIRONMENT = Environment(
     device="cpu", tensorflow="2.21.0", keras="3.15.1", python="3.11.7", tfdyno="0.1.0",
@@ -32,12 +32,12 @@ NAN = Finding(
 )  # fmt: skip
 
 
-def told(**fields: Any) -> TrainTold:
+def told(**fields: Any) -> TrainReport:
     """A finished training; fields of the outcome may be replaced."""
     names = {"resume_command", "reference"}
     own = {name: fields.pop(name) for name in names & set(fields)}
     return replace(
-        TrainTold(
+        TrainReport(
             outcome=replace(OUTCOME, **fields), output="run", reference="code/train.py",
             recipe=Recipe(execution="xla", seed=7), environment=ENVIRONMENT, telemetry=Telemetry(),
         ),

@@ -151,7 +151,7 @@ WAIT_FREE = flag(help="Wait until the GPU is free of others, or has room.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Telling:
     """How much is told, and in which form."""
 
     as_json: bool = JSON

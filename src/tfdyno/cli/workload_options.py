@@ -37,7 +37,7 @@ FIT = option(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class WorkloadOptions:
     """What is run, and what its script is given."""
 
     workload: str = argument(type=TEXT)
@@ -45,7 +45,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class CodeOptions:
     """How the code of a workload is run, where a step function is one as well."""
 
     input_shapes: tuple[tuple[int, ...], ...] = INPUT_SHAPES
@@ -59,7 +59,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Software:
+class SoftwareOptions:
     """What the step is run by."""
 
     tensorflow: str | None = option(
@@ -74,7 +74,7 @@ class Software:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Predicted(Named):
+class PredictOptions(WorkloadOptions):
     """What is run and how, for ``estimate`` and ``advise``."""
 
     batch_size: int | None = option(type=Whole("batch size"), help="Samples per replica.")
@@ -95,8 +95,8 @@ class Predicted(Named):
         help="quick: seconds. exact: compile for the GPUs. auto: the best that is at hand.",
     )  # fmt: skip
     link: str | None = option(type=Filled(), metavar="SLUG", help="Interconnect between replicas.")
-    code: Code = group(Code)
-    software: Software = group(Software)
+    code: CodeOptions = group(CodeOptions)
+    software: SoftwareOptions = group(SoftwareOptions)
     fresh: bool = flag(help="Trace again, whatever the cache has.")
     no_card_file: bool = flag(help="Leave out what tfdyno calibrate found.")
     as_json: bool = JSON
@@ -107,12 +107,12 @@ class Predicted(Named):
 
 
 def workload_from(
-    named: Named,
-    code: Code,
+    named: WorkloadOptions,
+    code: CodeOptions,
     *,
     mode: str = "train",
     precision: str | None = None,
-    software: Software | None = None,
+    software: SoftwareOptions | None = None,
 ) -> Workload:
     """Return the workload that the shared options describe; raises ``UsageError``."""
     from tfdyno.jobs.choose.reference import parse_reference
@@ -137,7 +137,7 @@ def workload_from(
     )
 
 
-def _asked(software: Software) -> str:
+def _asked(software: SoftwareOptions) -> str:
     """What ``--tf`` and ``--backend`` ask for; empty where neither is given."""
     release, backend = software.tensorflow, software.backend
     if release and backend == "jax":

@@ -31,7 +31,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class CauseStep:
     """A step of a fix, shown where ``when`` holds."""
 
     text: Words | None = None
@@ -56,7 +56,7 @@ class LogRule:
     unless: tuple[str, ...] = ()
     """Lower-case texts of which none may stand anywhere in the log."""
     when: dict[str, str] = field(default_factory=dict)
-    """Conditions on the values of the machine, as in ``Step``."""
+    """Conditions on the values of the machine, as in ``CauseStep``."""
     alone: bool = False
     """A topic, for a person's few sentences: counts only where no other rule speaks."""
     example: str
@@ -73,7 +73,7 @@ class Cause:
     title: Words
     """The summary sentence."""
     why: Words
-    fix: tuple[Step, ...]
+    fix: tuple[CauseStep, ...]
     log: tuple[LogRule, ...] = ()
     harmless: bool = False
     explains: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ def _cause(table: dict[str, Any], identifier: str) -> Cause:
     return Cause(
         title=Words(**rest.pop("title")),
         why=Words(**rest.pop("why")),
-        fix=tuple(Step(text=_words(one.pop("text", None)), **one) for one in steps),
+        fix=tuple(CauseStep(text=_words(one.pop("text", None)), **one) for one in steps),
         log=tuple(
             LogRule(also=tuple(one.pop("also", ())), unless=tuple(one.pop("unless", ())), **one)
             for one in rules

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tfdyno.core.doctor.finding import Language
-    from tfdyno.rules.causes import Cause, Step, Words
+    from tfdyno.rules.causes import Cause, CauseStep, Words
     from tfdyno.rules.match import Match
 
 NAME = re.compile(r"(?<!\$)\{([a-z][a-z0-9_]*)\}")
@@ -59,7 +59,7 @@ def finding(
 
 
 def steps(
-    fix: Sequence[Step], known: Mapping[str, str], language: Language = "en"
+    fix: Sequence[CauseStep], known: Mapping[str, str], language: Language = "en"
 ) -> Iterator[FixStep]:
     """Return the steps that apply, of each choice the first; none with unknown names."""
     chosen: set[str] = set()

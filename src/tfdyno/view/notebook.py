@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Advice
     from tfdyno.core.choose.estimate import Estimate
     from tfdyno.core.choose.workload import Trace
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 ROWS = 10
 
@@ -72,7 +72,7 @@ def advice_html(advice: Advice) -> str:
     )
 
 
-def diagnosis_html(told: DiagnoseTold) -> str:
+def diagnosis_html(told: DiagnoseReport) -> str:
     """Return the answer as a heading, the step, what to change, and a table of all findings."""
     primary, step_s = told.proven.diagnosis.primary, told.proven.diagnosis.step_s
     step = escape(step_line(step_s, told.facts, told.samples_per_s))

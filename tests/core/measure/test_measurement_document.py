@@ -21,7 +21,7 @@ from tfdyno.core.measure.measurement import (
     Telemetry,
 )
 from tfdyno.core.measure.measurement_document import (
-    Told,
+    MeasurementReport,
     bench_document,
     document_of,
     measurement_of,
@@ -43,7 +43,7 @@ ONE = replace(
     ),
 )  # fmt: skip
 
-TOLD = Told(measurement=ONE, summary=SUMMARY, medians_s=(0.1, 0.11))
+TOLD = MeasurementReport(measurement=ONE, summary=SUMMARY, medians_s=(0.1, 0.11))
 
 
 def through_json(document: dict[str, Any]) -> dict[str, Any]:

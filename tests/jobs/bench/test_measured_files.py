@@ -8,7 +8,7 @@ from tests.measurements import measurement
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.measure.measurement_document import Told, bench_document, document_of
+from tfdyno.core.measure.measurement_document import MeasurementReport, bench_document, document_of
 from tfdyno.jobs.bench.measured_files import measurements_at
 from tfdyno.model.measure.comparison import compare
 from tfdyno.model.measure.summary import summary
@@ -41,7 +41,9 @@ def test_a_json_file_is_the_measurement_that_it_was_made_of(tmp_path: Path) -> N
 
 def test_a_file_of_two_sides_holds_both(tmp_path: Path) -> None:
     path = tmp_path / "pair.json"
-    told = [Told(measurement=one, summary=summary(one), medians_s=()) for one in (ONE, TWO)]
+    told = [
+        MeasurementReport(measurement=one, summary=summary(one), medians_s=()) for one in (ONE, TWO)
+    ]
     path.write_bytes(to_json(document_of(told, compare(ONE, TWO))))
     assert measurements_at(str(path)) == (ONE, TWO)
 

@@ -11,7 +11,7 @@ from tests.projects import run_all, write
 from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.project import _outputs as _run_outputs
 from tfdyno.jobs.project import _step as _run_step
-from tfdyno.jobs.project._child import Place, ended
+from tfdyno.jobs.project._child import WorkingPlace, ended
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ class Children:
         self.ends = list(ends)
         self.words: list[tuple[str, ...]] = []
 
-    def __call__(self, words: tuple[str, ...], place: Place, *, said: Callable[[str], None]) -> int:
+    def __call__(
+        self, words: tuple[str, ...], place: WorkingPlace, *, said: Callable[[str], None]
+    ) -> int:
         self.words.append(words)
         return self.ends[len(self.words) - 1](place.answer.parent)
 
@@ -202,6 +204,8 @@ def test_a_full_disk_does_not_hide_how_a_step_ended(
 
 
 def test_a_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    place = Place(cwd=tmp_path, environment={}, answer=tmp_path / "a", log=tmp_path / "no" / "log")
+    place = WorkingPlace(
+        cwd=tmp_path, environment={}, answer=tmp_path / "a", log=tmp_path / "no" / "log"
+    )
     with pytest.raises(ToolError, match=r"^cannot write .*/no/log: No such file or directory\.$"):
         ended(("true",), place, said=lambda _line: None)

@@ -28,7 +28,7 @@ from tfdyno.core.deploy.model_version import Lineage
 from tfdyno.core.messages.serve import ServedBatching
 from tfdyno.engines.process.serving_process import Event
 from tfdyno.jobs.serve._backend import error_of
-from tfdyno.jobs.serve._front import Front, deadline_ms
+from tfdyno.jobs.serve._front import ServeFront, deadline_ms
 from tfdyno.jobs.serve._supervisor import MOST_FAILURES, Failures
 from tfdyno.jobs.serve._versions import Policy, Watch, named_versions
 from tfdyno.jobs.serve.serve import ServeRequest, check
@@ -339,7 +339,7 @@ def test_two_faces_on_one_port_are_refused() -> None:
 
 def test_a_front_that_cannot_listen_says_why() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        front = Front(
+        front = ServeFront(
             request=ServeRequest(reference="m", port=taken.getsockname()[1]),
             python=serving_python(), hear=(events := queue.SimpleQueue[Event]()).put,
         )  # fmt: skip

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.jobs import tune_child
 
-from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.lock import lock_folder
-from tfdyno.core.base.untyped import Value
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune.request import TuneRequest
@@ -27,6 +25,7 @@ from tfdyno.jobs.tune.tune import LOCK_FILE, tune
 if TYPE_CHECKING:
     from tfdyno.core.train.search_space import Value
     from tfdyno.core.train.tuning import Tuning
+    from tfdyno.jobs.train.train import TrainRequest
 
 ROOT = Path(__file__).parents[3]
 SMALL: dict[str, tuple[Value, ...]] = {
@@ -64,7 +63,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def same_losses(*_request: object, **_ways: object) -> Value:
+def same_losses(*_request: object, **_ways: object) -> SimpleNamespace:
     return SimpleNamespace(outcome=SimpleNamespace(history={"loss": [1.0, 0.5]}, stopped=""))
 
 
@@ -92,7 +91,7 @@ def true_rate(recipe: Recipe) -> float:
     """Samples per second by the law, without noise."""
     numbers = tune_child.LAW | json.loads(Path("law.json").read_text())
     batch_size = recipe.batch_size or tune_child.OWN_BATCH
-    return batch_size / tune_child.step_s(to_builtins(recipe), numbers)
+    return batch_size / tune_child.step_s(recipe, numbers)
 
 
 def test_the_whole_space_is_covered_and_the_winner_is_the_fastest_of_all() -> None:
@@ -201,7 +200,8 @@ def test_with_the_batch_kept_no_trial_changes_it() -> None:
 def test_where_the_fastest_learns_something_else_the_next_one_is_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def losses(asked: Value, **_ways: object) -> Value:
+    def losses(asked: TrainRequest, **_ways: object) -> SimpleNamespace:
+        assert asked.recipe
         made = [1.0, 0.9 if asked.recipe.steps_per_execution > 1 else 0.5]
         return SimpleNamespace(outcome=SimpleNamespace(history={"loss": made}, stopped=""))
 

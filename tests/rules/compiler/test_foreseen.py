@@ -6,12 +6,12 @@ import pytest
 
 from tfdyno.core.base.interval import Scaled
 from tfdyno.core.choose.program import BufferPlan, Kernel, Program
-from tfdyno.rules.compiler.foreseen import Place, faults_at, patterns_of, warning_of
+from tfdyno.rules.compiler.foreseen import CompilePlace, faults_at, patterns_of, warning_of
 
-H200 = Place(framework="tensorflow", version="2.21.0", compute_capability="9.0")
+H200 = CompilePlace(framework="tensorflow", version="2.21.0", compute_capability="9.0")
 
 
-def names(place: Place, *patterns: str) -> list[str]:
+def names(place: CompilePlace, *patterns: str) -> list[str]:
     return [one.id for one in faults_at(place, patterns or None)]
 
 
@@ -40,30 +40,33 @@ def product(m: int, n: int, k: int, **changes: Any) -> Kernel:
     ("place", "found"),
     [
         (H200, ["symbolic_tile"]),
-        (Place(framework="tensorflow", version="2.21", compute_capability="9.0"),
+        (CompilePlace(framework="tensorflow", version="2.21", compute_capability="9.0"),
          ["symbolic_tile"]),
-        (Place(framework="tensorflow", version="2.20.0", compute_capability="9.0"), []),
-        (Place(framework="tensorflow", version="2.21.0", compute_capability="8.0"), []),
-        (Place(framework="tensorflow", version="2.21.0", compute_capability="7.5",
+        (CompilePlace(framework="tensorflow", version="2.20.0", compute_capability="9.0"), []),
+        (CompilePlace(framework="tensorflow", version="2.21.0", compute_capability="8.0"), []),
+        (CompilePlace(framework="tensorflow", version="2.21.0", compute_capability="7.5",
                cudnn="9.5.1.17"), ["cudnn_autotuner"]),
-        (Place(framework="tensorflow", version="2.21.0", compute_capability="7.5",
+        (CompilePlace(framework="tensorflow", version="2.21.0", compute_capability="7.5",
                cudnn="9.24.0"), []),
-        (Place(framework="jax", version="0.10.2", compute_capability="7.0"), ["gemm_autotuner"]),
-        (Place(framework="jax", version="0.10.2", compute_capability="8.6"),
+        (CompilePlace(framework="jax", version="0.10.2", compute_capability="7.0"),
+         ["gemm_autotuner"]),
+        (CompilePlace(framework="jax", version="0.10.2", compute_capability="8.6"),
          ["triton_wrong_86"]),
-        (Place(framework="jax", version="0.11.0", compute_capability="8.6"), []),
-        (Place(framework="jax", version="0.11.0", compute_capability="12.0"),
+        (CompilePlace(framework="jax", version="0.11.0", compute_capability="8.6"), []),
+        (CompilePlace(framework="jax", version="0.11.0", compute_capability="12.0"),
          ["triton_wrong_120", "slow_fusion_autotuner"]),
-        (Place(framework="jax", version="0.12.0", compute_capability="12.0"), []),
-        (Place(framework="tensorflow", version="2.21.0", compute_capability="12.0"),
+        (CompilePlace(framework="jax", version="0.12.0", compute_capability="12.0"), []),
+        (CompilePlace(framework="tensorflow", version="2.21.0", compute_capability="12.0"),
          ["ptx_too_old"]),
-        (Place(framework="tensorflow", version="2.22", compute_capability="10.3"),
+        (CompilePlace(framework="tensorflow", version="2.22", compute_capability="10.3"),
          ["ptx_too_old"]),
-        (Place(framework="tensorflow", version="2.15.0", compute_capability="12.0"), []),
-        (Place(framework="tensorflow", version="", compute_capability="9.0"), []),
+        (CompilePlace(framework="tensorflow", version="2.15.0", compute_capability="12.0"), []),
+        (CompilePlace(framework="tensorflow", version="", compute_capability="9.0"), []),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_where_release_card_and_cudnn_match(place: Place, found: list[str]) -> None:
+def test_a_fault_is_told_where_release_card_and_cudnn_match(
+    place: CompilePlace, found: list[str]
+) -> None:
     assert names(place) == found
 
 
@@ -73,7 +76,7 @@ def test_a_model_without_the_pattern_is_not_warned() -> None:
 
 
 def test_an_xla_that_compiles_nothing_is_told_with_what_works() -> None:
-    place = Place(framework="tensorflow", version="2.21", compute_capability="12.0")
+    place = CompilePlace(framework="tensorflow", version="2.21", compute_capability="12.0")
     (fault,) = faults_at(place, ())  # whatever the model
     said = warning_of(fault, place)
     assert said.startswith("XLA, the default of fit in Keras 3, fails with the wheel of TensorFlow")
@@ -90,7 +93,7 @@ def test_the_warning_names_the_thread_and_the_flag_that_avoids_it() -> None:
 
 
 def test_a_silent_fault_offers_xlas_own_check() -> None:
-    place = Place(framework="jax", version="0.10.2", compute_capability="12.0")
+    place = CompilePlace(framework="jax", version="0.10.2", compute_capability="12.0")
     said = [warning_of(one, place) for one in faults_at(place) if one.silent]
     assert len(said) == 1
     assert "XLA_FLAGS=--xla_gpu_verify_triton_fusion_numerics=true tells" in said[0]

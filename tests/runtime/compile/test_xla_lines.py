@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdyno.runtime.compile.xla_lines import Told, is_note, told
+from tfdyno.runtime.compile.xla_lines import PassRun, is_note, told
 
 LINES = Path(__file__).parents[2] / "data" / "xla"
 
@@ -16,7 +16,7 @@ def lines(name: str) -> list[str]:
 
 
 def test_a_limit_that_was_met_is_told_with_the_bytes_before_and_after() -> None:
-    assert told(lines("remat_met")) == Told(
+    assert told(lines("remat_met")) == PassRun(
         instruction_count=45,
         before_bytes=5906781084,
         after_bytes=4017080600,
@@ -27,7 +27,7 @@ def test_a_limit_that_was_met_is_told_with_the_bytes_before_and_after() -> None:
 
 def test_a_limit_that_was_not_met_is_told_to_the_byte() -> None:
     found = told(lines("remat_unmet"))
-    assert found == Told(
+    assert found == PassRun(
         instruction_count=307,
         before_bytes=5906781084,
         after_bytes=4221728611,

@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import pytest
 
-from tfdyno.runtime.diagnose.clock import Step, StepTimes
+from tfdyno.runtime.diagnose.clock import StepTimes, TimedStep
 from tfdyno.runtime.diagnose.timeline import timeline_of
 
 
-def step(whole_s: float, *, group: int = 0, **changed: float) -> Step:
+def step(whole_s: float, *, group: int = 0, **changed: float) -> TimedStep:
     base = {"call_s": whole_s, "callback_s": 0.0, "wait_s": 0.0, "wait_outside_s": 0.0,
             "count": 1, "is_first_of_epoch": False} | changed  # fmt: skip
-    return Step(whole_s=whole_s, group=group, **base)  # type: ignore[arg-type]
+    return TimedStep(whole_s=whole_s, group=group, **base)  # type: ignore[arg-type]
 
 
-def times_of(*steps: Step, own_from: int = 0) -> StepTimes:
+def times_of(*steps: TimedStep, own_from: int = 0) -> StepTimes:
     """A clock that has seen these, each of them waited for."""
     apart = [s if s.group else _in_group(s, at + 1) for at, s in enumerate(steps)]
     return StepTimes(steps=apart, own_from=own_from)
 
 
-def _in_group(one: Step, group: int) -> Step:
+def _in_group(one: TimedStep, group: int) -> TimedStep:
     return replace(one, group=group)
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdyno.runtime.remat.plan import (
+    ModelOperation,
     Part,
-    Step,
     all_parts,
     blocks,
     cheapest,
@@ -63,9 +63,9 @@ def test_the_choice_meets_the_budget_and_none_is_cheaper(parts: list[Part], budg
         assert flops(parts, chosen) == min(flops(parts, c) for c in able)
 
 
-def chain(count: int, **how: bool) -> list[Step]:
+def chain(count: int, **how: bool) -> list[ModelOperation]:
     return [
-        Step(
+        ModelOperation(
             name=f"s{n}",
             reads=(n,),
             makes=((n + 1, 10),),
@@ -90,17 +90,19 @@ def test_a_chain_is_cut_into_about_the_root_of_its_length() -> None:
 
 
 @st.composite
-def steps_of_a_chain(draw: st.DrawFn) -> list[Step]:
+def steps_of_a_chain(draw: st.DrawFn) -> list[ModelOperation]:
     found = []
     for n in range(draw(st.integers(1, 8))):
         kept = draw(st.integers(0, 60))
         makes = ((n + 1, draw(st.integers(0, 60))),)
         allowed = draw(st.integers(0, 5)) > 0
-        found.append(Step(name=f"s{n}", reads=(n,), makes=makes, kept_bytes=kept, allowed=allowed))
+        found.append(
+            ModelOperation(name=f"s{n}", reads=(n,), makes=makes, kept_bytes=kept, allowed=allowed)
+        )
     return found
 
 
-def every_peak(steps: list[Step], first: int = 0, held: int = 0) -> list[int]:
+def every_peak(steps: list[ModelOperation], first: int = 0, held: int = 0) -> list[int]:
     """The peak of every way to cut a chain from an operation on."""
     if first == len(steps):
         return [0]
@@ -118,7 +120,7 @@ def every_peak(steps: list[Step], first: int = 0, held: int = 0) -> list[int]:
 
 
 @given(steps_of_a_chain())
-def test_no_cut_of_a_chain_has_a_lower_peak(steps: list[Step]) -> None:
+def test_no_cut_of_a_chain_has_a_lower_peak(steps: list[ModelOperation]) -> None:
     parts = all_parts(steps, segments(steps, [len(steps)]))
     assert peak_bytes(parts, blocks(parts)) == min(every_peak(steps))
 
@@ -127,7 +129,7 @@ def test_a_chain_that_narrows_is_cut_by_bytes() -> None:
     # Results of 128, 64, 32 and 1: the first two at once are the least that a step can hold.
     sizes = [128, 64, 32, 1]
     steps = [
-        Step(name=f"s{n}", reads=(n,), makes=((n + 1, size),), kept_bytes=size)
+        ModelOperation(name=f"s{n}", reads=(n,), makes=((n + 1, size),), kept_bytes=size)
         for n, size in enumerate(sizes)
     ]
     found = segments(steps, [4])
@@ -147,8 +149,10 @@ def test_cuts_lie_where_one_tensor_passes() -> None:
     # Blocks of two: the second adds what the first read, so two tensors pass inside a block.
     steps = []
     for n in range(0, 40, 2):
-        steps.append(Step(name=f"a{n}", reads=(n,), makes=((n + 1, 10),), kept_bytes=50))
-        steps.append(Step(name=f"b{n}", reads=(n, n + 1), makes=((n + 2, 10),), kept_bytes=10))
+        steps.append(ModelOperation(name=f"a{n}", reads=(n,), makes=((n + 1, 10),), kept_bytes=50))
+        steps.append(
+            ModelOperation(name=f"b{n}", reads=(n, n + 1), makes=((n + 2, 10),), kept_bytes=10)
+        )
     found = segments(steps, [40])
     assert len(found) > 2
     assert all(each.first % 2 == 0 and each.last % 2 == 0 for each in found)
@@ -158,7 +162,9 @@ def test_cuts_lie_where_one_tensor_passes() -> None:
 def test_what_may_not_be_recomputed_divides_segments() -> None:
     steps = [*chain(4), *chain(1, allowed=False), *chain(4)]
     steps = [
-        Step(name=f"s{n}", reads=(n,), makes=((n + 1, 10),), kept_bytes=30, allowed=each.allowed)
+        ModelOperation(
+            name=f"s{n}", reads=(n,), makes=((n + 1, 10),), kept_bytes=30, allowed=each.allowed
+        )
         for n, each in enumerate(steps)
     ]
     assert all(not each.first <= 4 < each.last for each in segments(steps, [9]))
@@ -166,7 +172,9 @@ def test_what_may_not_be_recomputed_divides_segments() -> None:
 
 
 def test_a_single_operation_that_keeps_what_it_passes_is_left_alone() -> None:
-    assert segments([Step(name="s", reads=(0,), makes=((1, 30),), kept_bytes=30)], [1]) == []
+    assert (
+        segments([ModelOperation(name="s", reads=(0,), makes=((1, 30),), kept_bytes=30)], [1]) == []
+    )
 
 
 @pytest.mark.parametrize("count", [30, 60])

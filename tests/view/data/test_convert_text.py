@@ -11,7 +11,7 @@ from tests.core.deploy.test_dataset import DATASET
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.deploy.dataset import DamagedShard, Feature, ReadSpeed, Skipped, Verified
 from tfdyno.core.measure.measurement import Comparison
-from tfdyno.view.data.convert_text import ConvertTold, convert_document, convert_text, verify_text
+from tfdyno.view.data.convert_text import ConvertReport, convert_document, convert_text, verify_text
 
 COMPARISON = Comparison(
     verdict="faster", ratio=2.0, interval=(1.8, 2.2), confidence_ratio=0.99, paired=True, reason=""
@@ -25,7 +25,7 @@ SPEED = ReadSpeed(
     image_size=(4, 6),
     whole_epochs=True,
 )
-TOLD = ConvertTold(
+TOLD = ConvertReport(
     folder="out", dataset=DATASET, kept_shards=1, seconds_s=3.0, speed=SPEED, not_measured="",
     notes=("A note.",),
 )  # fmt: skip

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tfdyno.core.measure.memory_outlook import MemoryOutlook
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 KEPT = "list of 90 entries held by train.py:19 (record.batches)"
 GROWING = replace(HOST, suspects=(KEPT,))
 TENSORS = replace(FLAT, where="CPU:0", used_bytes=GIB)
 
 
-def told(*growth: MemoryOutlook, leaks: bool = True) -> DiagnoseTold:
+def told(*growth: MemoryOutlook, leaks: bool = True) -> DiagnoseReport:
     """With the course of the host's memory and of a card's."""
     card = replace(COURSE, where="GPU:0", low_bytes_per_step=0.0, bytes_per_step=0.0)
     return replace(

@@ -12,7 +12,7 @@ from tfdyno.core.measure.fix_proof import ProvenDiagnosis
 from tfdyno.core.measure.memory_outlook import MemoryOutlook
 from tfdyno.core.measure.step_facts import FitsFacts
 from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.view.diagnose.document import DiagnoseTold
+from tfdyno.view.diagnose.document import DiagnoseReport
 from tfdyno.view.diagnose.growth_text import (
     end_words,
     fits_words,
@@ -36,9 +36,9 @@ FLAT = MemoryOutlook(
 )  # fmt: skip
 
 
-def told(*growth: MemoryOutlook, leaks: bool = True) -> DiagnoseTold:
+def told(*growth: MemoryOutlook, leaks: bool = True) -> DiagnoseReport:
     diagnosis = replace(only(LEAK if leaks else HEALTHY), split_s={}, compute_s={})
-    return DiagnoseTold(
+    return DiagnoseReport(
         proven=ProvenDiagnosis(diagnosis=diagnosis, recipe=Recipe()), facts=FACTS,
         reference="train.py", base=Recipe(), growth=growth,
     )  # fmt: skip

@@ -28,7 +28,7 @@ from tfdyno.core.measure.step_facts import CardFacts, HostFacts
 from tfdyno.view.diagnose import words
 
 if TYPE_CHECKING:
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 
 def test_shares_are_whole_percents_of_the_parts_that_are_there() -> None:
@@ -83,7 +83,7 @@ def test_an_expected_gain_without_a_range_says_one_time() -> None:
 
 
 def test_what_comes_next_depends_on_what_is_known() -> None:
-    def steps(one: DiagnoseTold) -> list[str]:
+    def steps(one: DiagnoseReport) -> list[str]:
         return [f"{label}: {typed}" for label, _, typed in words.next_steps(one)]
 
     assert steps(told(own_arguments=("--fit", "2"))) == [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from tfdyno.cli.command import PATH, flag, option
 from tfdyno.cli.options import HTML, Filled, OneOf, Positive, Whole, Wholes
-from tfdyno.cli.workload_options import Predicted
+from tfdyno.cli.workload_options import PredictOptions
 from tfdyno.core.base.settings import MOST_STEPS
 from tfdyno.core.choose.advice import Scenario
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options(Predicted):
+class Options(PredictOptions):
     """What is typed."""
 
     steps: int | None = option(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, command, flag, group, option
-from tfdyno.cli.options import PYTHON, NewFile, OneOf, Positive, Told, check_writable
+from tfdyno.cli.options import PYTHON, NewFile, OneOf, Positive, Telling, check_writable
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.choose.generation import Framework
 
@@ -33,7 +33,7 @@ class _Options:
         help="Write a copy without names of machine or user, for others to add.",
     )  # fmt: skip
     python: str | None = PYTHON
-    told: Told = group(Told)
+    told: Telling = group(Telling)
 
 
 @command(_Options)

@@ -10,7 +10,7 @@ from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, command, flag, option
 from tfdyno.cli.options import Filled, OneOf, Whole, Wholes
 from tfdyno.cli.progress import progress_line
-from tfdyno.cli.workload_options import Predicted, workload_from
+from tfdyno.cli.workload_options import PredictOptions, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options(Predicted):
+class _Options(PredictOptions):
     gpu: str = option(type=TEXT, required=True, metavar="A,B,…", help="GPUs, MIG slices, or all.")
     mode: str = option(
         type=OneOf("mode", settings.MODES), default="train", show_default=True,

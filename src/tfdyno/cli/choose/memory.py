@@ -13,7 +13,7 @@ from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag, given, group, option
 from tfdyno.cli.options import JSON, QUIET, Filled, NewFile, OneOf, Whole, check_writable
 from tfdyno.cli.progress import progress_line
-from tfdyno.cli.workload_options import Code, Named, Software, workload_from
+from tfdyno.cli.workload_options import CodeOptions, SoftwareOptions, WorkloadOptions, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import Route
@@ -55,8 +55,8 @@ class _Options:
     html: Path | None = option(
         type=NewFile(), metavar="FILE", help="Write a page with the figures."
     )
-    code: Code = group(Code)
-    software: Software = group(Software)
+    code: CodeOptions = group(CodeOptions)
+    software: SoftwareOptions = group(SoftwareOptions)
     fresh: bool = flag(help="Trace again, whatever the cache has.")
     as_json: bool = JSON
     quiet: bool = QUIET
@@ -130,7 +130,7 @@ def _optimizers(text: str | None) -> tuple[str, ...] | None:
 def _workload(options: _Options) -> Workload | None:
     if not options.workload:
         return None
-    named = Named(workload=options.workload, script_arguments=options.script_arguments)
+    named = WorkloadOptions(workload=options.workload, script_arguments=options.script_arguments)
     return workload_from(
         named, options.code, precision=options.precision, software=options.software
     )

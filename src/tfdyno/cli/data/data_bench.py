@@ -16,12 +16,12 @@ from tfdyno.cli.options import (
     NewFile,
     OneOf,
     Positive,
-    Told,
+    Telling,
     Whole,
     check_writable,
 )
 from tfdyno.cli.progress import progress_line
-from tfdyno.cli.workload_options import FIT, Code, Named, workload_from
+from tfdyno.cli.workload_options import FIT, CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options(Named):
+class _Options(WorkloadOptions):
     gpu: str | None = option(type=Filled(), metavar="A,B,…", help="GPUs that are to be fed.")
     batch_size: int | None = option(type=Whole("batch size"), help="Samples in a batch.")
     precision: str | None = option(
@@ -53,7 +53,7 @@ class _Options(Named):
     fit_number: int = FIT
     python: str | None = PYTHON
     unsafe: bool = UNSAFE
-    told: Told = group(Told)
+    told: Telling = group(Telling)
 
 
 @command(_Options)
@@ -98,7 +98,7 @@ def _request(options: _Options) -> DataBenchRequest:
     from tfdyno.catalog.gpus import parse_list
     from tfdyno.jobs.data.bench import DataBenchRequest, reference_of
 
-    code = Code(fit_number=options.fit_number, python=options.python, unsafe=options.unsafe)
+    code = CodeOptions(fit_number=options.fit_number, python=options.python, unsafe=options.unsafe)
     reference = reference_of(options.workload)
     if options.gpu and reference != options.workload:
         raise UsageError(f"{options.workload} holds no model to estimate on a GPU",

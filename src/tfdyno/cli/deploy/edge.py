@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag, group, option
-from tfdyno.cli.options import HTML, UNSAFE, Filled, Positive, Told, Wholes, check_writable
+from tfdyno.cli.options import HTML, UNSAFE, Filled, Positive, Telling, Wholes, check_writable
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base.errors import UsageError
 
@@ -42,7 +42,7 @@ class _Options:
     )  # fmt: skip
     unsafe: bool = UNSAFE
     html: Path | None = HTML
-    told: Told = group(Told)
+    told: Telling = group(Telling)
 
 
 @command(_Options)

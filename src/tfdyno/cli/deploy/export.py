@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag, group, many, option
-from tfdyno.cli.options import HTML, PYTHON, WAIT_FREE, Filled, NewFile, Read, Told, check_writable
+from tfdyno.cli.options import (
+    HTML,
+    PYTHON,
+    WAIT_FREE,
+    Filled,
+    NewFile,
+    Read,
+    Telling,
+    check_writable,
+)
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
@@ -96,7 +105,7 @@ class _Options:
     wait_free: bool = WAIT_FREE
     html: Path | None = HTML
     python: str | None = PYTHON
-    told: Told = group(Told)
+    told: Telling = group(Telling)
 
 
 @command(_Options)

@@ -14,7 +14,7 @@ import click
 from tfdyno.cli.answer import Answer, tell
 from tfdyno.cli.command import PATH, TEXT, argument, command, flag, given, group, option, values_of
 from tfdyno.cli.deploy.serve_render import Render, check_unused, render
-from tfdyno.cli.options import WAIT_FREE, Filled, NewFile, Positive, Told, Whole, check_writable
+from tfdyno.cli.options import WAIT_FREE, Filled, NewFile, Positive, Telling, Whole, check_writable
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_PORT
@@ -100,7 +100,7 @@ class _Options:
     gpu: bool = flag(help="With --setup: TensorFlow's CUDA libraries as well.")
     yes: bool = YES
     rendering: Render = group(Render)
-    told: Told = group(Told)
+    told: Telling = group(Telling)
 
 
 @command(_Options)
@@ -150,7 +150,7 @@ def serve(options: _Options) -> Answer | int:
     return 0
 
 
-def offer_setup(needed: NeededSetup | None, told: Told, *, yes: bool) -> None:
+def offer_setup(needed: NeededSetup | None, told: Telling, *, yes: bool) -> None:
     """Make the environment where that is agreed to; else what needs it says that it is missing."""
     if not needed or not (yes or (sys.stdin.isatty() and _agreed(needed))):
         return
@@ -236,7 +236,7 @@ def _token(typed: str | None, file: Path | None) -> str:
     return text
 
 
-def _tell(ready: Ready, told: Told) -> None:
+def _tell(ready: Ready, told: Telling) -> None:
     """Print at once the line that it answers; why it batches as it does goes to stderr."""
     line = Answer(document=lambda: ready, indent=0, text=lambda **_: f"ready {ready.url}")
     tell(line, as_json=told.as_json)

@@ -10,7 +10,7 @@ import click
 
 from tfdyno.cli.answer import Answer, tell
 from tfdyno.cli.command import PATH, given, option
-from tfdyno.cli.options import Filled, OneOf, Told, Whole
+from tfdyno.cli.options import Filled, OneOf, Telling, Whole
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.serving_plan import ENGINES, Engine
 
@@ -68,7 +68,9 @@ def check_unused(options: Render) -> None:
         raise UsageError(f"{name} goes with --render")
 
 
-def render(model: str | None, name: str, options: Render, own: dict[str, Any], told: Told) -> int:
+def render(
+    model: str | None, name: str, options: Render, own: dict[str, Any], told: Telling
+) -> int:
     """Write the files and tell of them.
 
     Args:

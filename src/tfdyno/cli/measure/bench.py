@@ -20,13 +20,13 @@ from tfdyno.cli.options import (
     NewFile,
     OneOf,
     Positive,
-    Told,
+    Telling,
     Whole,
     check_writable,
     recipe_from,
 )
 from tfdyno.cli.progress import progress_line
-from tfdyno.cli.workload_options import Code, Named, workload_from
+from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.measurement import DataMode, Protocol
@@ -34,7 +34,7 @@ from tfdyno.core.recipe.recipe import from_settings, typed
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
-    from tfdyno.core.measure.measurement_document import Told as Side
+    from tfdyno.core.measure.measurement_document import MeasurementReport as Side
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.jobs.bench.bench import BenchRequest
 
@@ -72,7 +72,7 @@ class _Bench(click.Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options(Named):
+class _Options(WorkloadOptions):
     data: DataMode | None = option(
         type=OneOf("data", get_args(DataMode)), help="Default: own; synthetic for a model alone."
     )
@@ -119,8 +119,8 @@ class _Options(Named):
         type=TEXT, metavar="URL",
         help="Load-test a served model instead; its options: --serve --help.",
     )  # fmt: skip
-    code: Code = group(Code)
-    told: Told = group(Told)
+    code: CodeOptions = group(CodeOptions)
+    told: Telling = group(Telling)
 
 
 @command(_Options, cls=_Bench)
@@ -233,7 +233,7 @@ def _check_export(path: Path) -> None:
 
 
 def _told(measured: tuple[Any, ...]) -> tuple[list[Side], Comparison | None]:
-    from tfdyno.core.measure.measurement_document import Told as Side
+    from tfdyno.core.measure.measurement_document import MeasurementReport as Side
     from tfdyno.model.measure.comparison import compare
     from tfdyno.model.measure.steady_part import run_medians_s
     from tfdyno.model.measure.summary import summary

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer, noted
 from tfdyno.cli.command import PATH, command, flag, group, option
-from tfdyno.cli.options import HTML, Filled, NewFile, Positive, Several, Told, Whole, check_writable
+from tfdyno.cli.options import (
+    HTML,
+    Filled,
+    NewFile,
+    Positive,
+    Several,
+    Telling,
+    Whole,
+    check_writable,
+)
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
@@ -69,7 +78,7 @@ class _Options:
     seed: int = option(type=Whole("seed", least=0), default=0, help="Of inputs and arrivals.")
     output: Path | None = option(type=NewFile(), metavar="FILE", help="Write all of it as JSON.")
     html: Path | None = HTML
-    told: Told = group(Told)
+    told: Telling = group(Telling)
 
 
 @command(_Options)

@@ -16,13 +16,13 @@ from tfdyno.cli.options import (
     WAIT_FREE,
     Filled,
     Positive,
-    Told,
+    Telling,
     Whole,
     check_writable,
     recipe_from,
 )
 from tfdyno.cli.progress import progress_line
-from tfdyno.cli.workload_options import Code, Named, workload_from
+from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import typed
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.fix_proof import ProvenDiagnosis
     from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, Examined
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 _NEED_FIX = {
     "write": "only what is proven is written",
@@ -42,7 +42,7 @@ _NEED_FIX = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options(Named):
+class _Options(WorkloadOptions):
     recipe: Path | None = RECIPE
     changes: tuple[str, ...] = SET
     steps: int | None = option(
@@ -64,8 +64,8 @@ class _Options(Named):
     resume: bool = flag(help="With --fix: take what is measured already.")
     wait_free: bool = WAIT_FREE
     html: Path | None = HTML
-    code: Code = group(Code)
-    told: Told = group(Told)
+    code: CodeOptions = group(CodeOptions)
+    told: Telling = group(Telling)
 
 
 @command(_Options)
@@ -206,15 +206,15 @@ def _told(
     last: ProvenDiagnosis,
     options: _Options,
     folder: Path | None,
-) -> DiagnoseTold:
-    from tfdyno.view.diagnose.document import DiagnoseTold
+) -> DiagnoseReport:
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
     files: tuple[Path, ...] = ()
     if folder:
         from tfdyno.jobs.diagnose.write import written
 
         files = written(folder, last, request.recipe, found.facts, request.workload)
-    return DiagnoseTold(
+    return DiagnoseReport(
         proven=last,
         facts=found.facts,
         reference=request.workload.reference,
@@ -245,7 +245,7 @@ def _own_words(options: _Options) -> tuple[str, ...]:
     )
 
 
-def _answer(told: DiagnoseTold, options: _Options) -> Answer:
+def _answer(told: DiagnoseReport, options: _Options) -> Answer:
     """As it was asked for; 1 where something ends the training, as memory that grows."""
     from datetime import UTC, datetime
 
@@ -263,7 +263,7 @@ def _answer(told: DiagnoseTold, options: _Options) -> Answer:
     )
 
 
-def _page(told: DiagnoseTold, *, leak: bool) -> str:
+def _page(told: DiagnoseReport, *, leak: bool) -> str:
     from tfdyno.view.diagnose.growth_page import growth_page
     from tfdyno.view.diagnose.page import diagnose_page
 

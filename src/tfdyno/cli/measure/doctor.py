@@ -12,7 +12,7 @@ import click
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, command, flag, given, group, option, option_names, values_of
 from tfdyno.cli.measure.doctor_cluster import Cluster
-from tfdyno.cli.options import Told
+from tfdyno.cli.options import Telling
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.doctor.finding import LANGUAGES, Language
@@ -82,7 +82,7 @@ class _Options:
     lang: Language | None = option(
         type=click.Choice(LANGUAGES), help="Without it: as the locale says."
     )
-    told: Told = group(Told)
+    told: Telling = group(Telling)
 
 
 @command(_Options)

@@ -13,7 +13,7 @@ import click
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import flag, option
-from tfdyno.cli.options import Filled, Told, Whole
+from tfdyno.cli.options import Filled, Telling, Whole
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.base.settings import MOST_PORT
@@ -54,7 +54,7 @@ class Cluster:
     events: bool = flag(hidden=True, help="Lines of JSON on stderr.")
 
 
-def answer_cluster(options: Cluster, told: Told, *, is_quick: bool) -> Answer | int:
+def answer_cluster(options: Cluster, told: Telling, *, is_quick: bool) -> Answer | int:
     """Take part in the check, or start it here."""
     if options.gpus == 0:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before anything looks for cards

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import PATH, argument, command, flag, given, many, option
 from tfdyno.cli.deploy.serve import YES, offer_setup
-from tfdyno.cli.options import JSON, QUIET, Filled, Told
+from tfdyno.cli.options import JSON, QUIET, Filled, Telling
 from tfdyno.cli.progress import CLEAR, progress_line, tell
 from tfdyno.core.base.errors import UsageError
 
@@ -71,7 +71,7 @@ def run(options: _Options) -> Answer:
         file=options.project, only=options.only, begin=options.begin or "", force=options.force
     )
     if not options.dry_run:
-        told = Told(as_json=options.as_json, quiet=options.quiet)
+        told = Telling(as_json=options.as_json, quiet=options.quiet)
         offer_setup(needed_server(request, step_commands), told, yes=options.yes)
     with progress_line(quiet=options.quiet, verbose=False) as progress:
         shown = _Shown(progress, quiet=options.quiet)

@@ -14,7 +14,7 @@ from tfdyno.cli.command import TEXT, command, flag, group, many, option
 from tfdyno.cli.options import UNSAFE, WAIT_FREE, Filled, OneOf, Whole
 from tfdyno.cli.train.jax_options import JaxOptions, jax_plan, jax_words
 from tfdyno.cli.train.train_options import Run, Watched, recipe_given, run_words
-from tfdyno.cli.workload_options import Code, Named, workload_from
+from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_PORT
 from tfdyno.core.cluster.launch_plan import (
@@ -45,7 +45,7 @@ WATCHED = ("local", "ray")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options(Named):
+class _Options(WorkloadOptions):
     engine: EngineName = option(
         "--on", type=OneOf("engine", ENGINES, engine_named), default="local", show_default=True,
         help="What starts it.",
@@ -230,8 +230,10 @@ def _check_jax(options: _Options, reference: str) -> None:
 
 
 def _workload_at(options: _Options, reference: str) -> Workload:
-    named = Named(workload=reference, script_arguments=options.script_arguments)
-    return workload_from(named, Code(input_shapes=options.run.input_shapes, unsafe=options.unsafe))
+    named = WorkloadOptions(workload=reference, script_arguments=options.script_arguments)
+    return workload_from(
+        named, CodeOptions(input_shapes=options.run.input_shapes, unsafe=options.unsafe)
+    )
 
 
 def _file_of(reference: str) -> str:

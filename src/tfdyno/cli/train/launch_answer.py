@@ -25,12 +25,12 @@ def answer(launched: Launched, plan: LaunchPlan) -> Answer:
 
     from tfdyno.cli.train.train import answer_of
     from tfdyno.core.measure.measurement import Telemetry
-    from tfdyno.view.train.document import TrainTold
+    from tfdyno.view.train.document import TrainReport
 
     outcome, record = launched.outcome, launched.record
     again = tuple(f"Started again after: {failure}" for failure in launched.failures)
     assert record.environment
-    told = TrainTold(
+    told = TrainReport(
         outcome=replace(outcome, notes=(*again, *outcome.notes)),
         output=str(launched.folder),
         reference=plan.reference,

@@ -12,7 +12,7 @@ from tfdyno.cli.command import command, flag, group, option
 from tfdyno.cli.options import PYTHON, UNSAFE, Filled, Whole
 from tfdyno.cli.train.jax_options import JaxOptions, jax_plan
 from tfdyno.cli.train.train_options import Run, Watched, question_from
-from tfdyno.cli.workload_options import Named
+from tfdyno.cli.workload_options import WorkloadOptions
 from tfdyno.core.base.errors import RetreatAsked, TfdynoError, failure_of
 from tfdyno.core.base.settings import MOST_PORT
 from tfdyno.core.cluster.launch_plan import UNFINISHED, seconds_of
@@ -26,7 +26,7 @@ EVENTS_HELP = "Events as lines of JSON on stderr, for a program that watches."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options(Named):
+class _Options(WorkloadOptions):
     run: Run = group(Run)
     jax: JaxOptions = group(JaxOptions)
     nodes: int | None = option(

@@ -17,12 +17,18 @@ from tfdyno.cli.options import (
     UNSAFE,
     Filled,
     NewFile,
-    Told,
+    Telling,
     Whole,
     check_writable,
     recipe_from,
 )
-from tfdyno.cli.workload_options import FIT, INPUT_SHAPES, Code, Named, workload_from
+from tfdyno.cli.workload_options import (
+    FIT,
+    INPUT_SHAPES,
+    CodeOptions,
+    WorkloadOptions,
+    workload_from,
+)
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import typed
@@ -57,7 +63,7 @@ class _DiffOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _AutoOptions(Named):
+class _AutoOptions(WorkloadOptions):
     gpu: str | None = option(
         type=Filled(), metavar="SLUG", help="Plan for this card, not this machine."
     )
@@ -67,7 +73,7 @@ class _AutoOptions(Named):
     python: str | None = PYTHON
     unsafe: bool = UNSAFE
     output: Path | None = _OUTPUT
-    told: Told = group(Told)
+    told: Telling = group(Telling)
 
 
 @click.group()
@@ -123,7 +129,7 @@ def auto(options: _AutoOptions) -> Answer:
         raise UsageError("--count goes with --gpu", remedy="name the card, or leave --count out")
     if options.output:
         check_writable(options.output)
-    code = Code(
+    code = CodeOptions(
         input_shapes=options.input_shapes, fit_number=options.fit_number, python=options.python,
         unsafe=options.unsafe,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from tfdyno.cli.options import PYTHON, UNSAFE, WAIT_FREE, Filled, recipe_from
 from tfdyno.cli.progress import progress_line
 from tfdyno.cli.train.train_options import How, Watched, What, kept_settings
 from tfdyno.cli.train.train_progress import train_progress
-from tfdyno.cli.workload_options import INPUT_SHAPES, Code, Named, workload_from
+from tfdyno.cli.workload_options import INPUT_SHAPES, CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import from_settings, typed
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.jobs.train.train import Trained, TrainRequest
-    from tfdyno.view.train.document import TrainTold
+    from tfdyno.view.train.document import TrainReport
 
 AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options(Named):
+class _Options(WorkloadOptions):
     what: What = group(What)
     resume: bool = flag(help="Go on with the run in --output where it stopped.")
     how: How = group(How)
@@ -75,7 +75,9 @@ def _request(
     from tfdyno.jobs.train.train import TrainRequest
 
     what, kept = options.what, kept_settings(options.what, options.how)
-    code = Code(input_shapes=options.input_shapes, python=options.python, unsafe=options.unsafe)
+    code = CodeOptions(
+        input_shapes=options.input_shapes, python=options.python, unsafe=options.unsafe
+    )
     workload = workload_from(options, code)
     changes = typed(what.changes)
     recipe: Recipe | None = None
@@ -128,9 +130,9 @@ def _preview(
 
 def answer(trained: Trained, notes: tuple[str, ...] = ()) -> Answer:
     """What came of a training on this machine."""
-    from tfdyno.view.train.document import TrainTold
+    from tfdyno.view.train.document import TrainReport
 
-    told = TrainTold(
+    told = TrainReport(
         outcome=replace(trained.outcome, notes=(*notes, *trained.outcome.notes)),
         output=str(trained.folder),
         reference=trained.workload.reference,
@@ -142,7 +144,7 @@ def answer(trained: Trained, notes: tuple[str, ...] = ()) -> Answer:
     return answer_of(told)
 
 
-def answer_of(told: TrainTold, **more: object) -> Answer:
+def answer_of(told: TrainReport, **more: object) -> Answer:
     """What came of a training; the exit code is 1 where a finding is an error.
 
     Args:

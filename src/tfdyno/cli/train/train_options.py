@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.cli.command import flag, group, option
 from tfdyno.cli.options import JSON, SET, Filled, OneOf, Read, Whole, recipe_from
-from tfdyno.cli.workload_options import INPUT_SHAPES, Code, Named, workload_from
+from tfdyno.cli.workload_options import INPUT_SHAPES, CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import Recipe, diff, typed
@@ -96,13 +96,15 @@ def kept_settings(what: What, how: How) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if value is not None}
 
 
-def question_from(named: Named, run: Run, *, python: str | None, unsafe: bool) -> TrainRequest:
+def question_from(
+    named: WorkloadOptions, run: Run, *, python: str | None, unsafe: bool
+) -> TrainRequest:
     """What is asked, with a recipe that is read; raises ``UsageError``."""
     from tfdyno.core.train.training import RunSettings
     from tfdyno.jobs.train.train import TrainRequest
 
     what, kept = run.what, kept_settings(run.what, run.how)
-    code = Code(input_shapes=run.input_shapes, python=python, unsafe=unsafe)
+    code = CodeOptions(input_shapes=run.input_shapes, python=python, unsafe=unsafe)
     return TrainRequest(
         workload=workload_from(named, code),
         recipe=recipe_given(what),

@@ -17,12 +17,12 @@ from tfdyno.cli.options import (
     Filled,
     OneOf,
     Positive,
-    Told,
+    Telling,
     Whole,
     recipe_from,
 )
 from tfdyno.cli.progress import progress_line
-from tfdyno.cli.workload_options import Code, Named, workload_from
+from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.measurement import DataMode
 from tfdyno.core.recipe.recipe import typed
@@ -37,7 +37,7 @@ FAILED = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options(Named):
+class _Options(WorkloadOptions):
     recipe: Path | None = RECIPE
     changes: tuple[str, ...] = SET
     space: tuple[str, ...] = many(
@@ -74,8 +74,8 @@ class _Options(Named):
     address: str | None = option(type=Filled(), metavar="HOST:PORT", help="Of the Ray cluster.")
     seed: int = option(type=Whole("seed", least=0), default=0, help="Of the order of trials.")
     wait_free: bool = WAIT_FREE
-    code: Code = group(Code)
-    told: Told = group(Told)
+    code: CodeOptions = group(CodeOptions)
+    told: Telling = group(Telling)
 
 
 @command(_Options)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedTold:
+class FeedReport:
     """A measured pipeline with its figures."""
 
     feed: Feed
@@ -58,7 +58,7 @@ class FeedTold:
         return Interval(low=low, best=need.fed_ratio, high=high)
 
 
-def data_bench_document(told: FeedTold) -> dict[str, Any]:
+def data_bench_document(told: FeedReport) -> dict[str, Any]:
     """Write the documented keys; ``feed`` has all rounds, and is what ``advise --feed`` reads."""
     feed, law, rate = told.feed, told.law, told.rate_per_s
     batches_per_s = rate.best / feed.batch_size
@@ -118,7 +118,7 @@ def _stage(one: StageRate) -> dict[str, Any]:
     }
 
 
-def _point(told: FeedTold, at: int) -> dict[str, Any]:
+def _point(told: FeedReport, at: int) -> dict[str, Any]:
     first, point = told.law.points[0], told.law.points[at]
     even = first.rate_per_s.best * point.cpus / first.cpus
     return {
@@ -128,7 +128,7 @@ def _point(told: FeedTold, at: int) -> dict[str, Any]:
     }
 
 
-def _disk(told: FeedTold) -> dict[str, Any] | None:
+def _disk(told: FeedReport) -> dict[str, Any] | None:
     disk = told.feed.disk
     if disk is None:
         return None
@@ -141,7 +141,7 @@ def _disk(told: FeedTold) -> dict[str, Any] | None:
     }
 
 
-def _need(told: FeedTold, one: FeedNeed) -> dict[str, Any]:
+def _need(told: FeedReport, one: FeedNeed) -> dict[str, Any]:
     fewest, best, most = one.cpus
     fed = told.fed_ratio(one)
     return {

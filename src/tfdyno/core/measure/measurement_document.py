@@ -21,7 +21,7 @@ _RAW = tuple(field.name for field in fields(Measurement))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class MeasurementReport:
     """One measurement with what follows from it."""
 
     measurement: Measurement
@@ -34,7 +34,9 @@ class Told:
     """The same, one sentence an offer."""
 
 
-def document_of(told: Sequence[Told], comparison: Comparison | None = None) -> dict[str, Any]:
+def document_of(
+    told: Sequence[MeasurementReport], comparison: Comparison | None = None
+) -> dict[str, Any]:
     """Return the document of one measurement, or of A with that of B under ``against``.
 
     Beside the keys of ``bench_document`` each has ``price_performance``, and A ``comparison``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.compiler import Place, faults_at, patterns_of, warning_of
+from tfdyno.rules.compiler import CompilePlace, faults_at, patterns_of, warning_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,7 @@ def foretold(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
     software = predictor.traced.software
     patterns = patterns_of(predictor.traced.program)
     places = [
-        Place(
+        CompilePlace(
             framework=software.framework,
             version=software.version,
             compute_capability=gpu.compute_capability,

@@ -16,7 +16,7 @@ from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.deploy.dataset import READER
 from tfdyno.core.measure.feed import Feed, FeedNeed
-from tfdyno.core.measure.feed_document import FeedTold
+from tfdyno.core.measure.feed_document import FeedReport
 from tfdyno.core.messages.data import DATA, MeasureData, MeasuredData, Plan
 from tfdyno.jobs.child.recipe_env import environment_of
 from tfdyno.jobs.child.worker import run_child, silent
@@ -175,7 +175,7 @@ def _step(request: DataBenchRequest) -> estimate.EstimateRequest:
     )
 
 
-def told(feed: Feed, needed: tuple[FeedNeed, ...] = ()) -> FeedTold:
+def told(feed: Feed, needed: tuple[FeedNeed, ...] = ()) -> FeedReport:
     """Return a measurement with its figures, for who shows it.
 
     Raises:
@@ -190,7 +190,7 @@ def told(feed: Feed, needed: tuple[FeedNeed, ...] = ()) -> FeedTold:
     grows = exponent_of(law)
     rate = feed_law.over(feed_law.full(feed), lambda one: one.samples / one.seconds_s)
     assert rate  # a round that stands has samples
-    return FeedTold(
+    return FeedReport(
         feed=feed,
         law=law,
         stages=feed_law.stage_rates(feed, law),

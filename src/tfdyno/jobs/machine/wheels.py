@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.software import wheel_support
-from tfdyno.rules.compiler import Place, faults_at, warning_of
+from tfdyno.rules.compiler import CompilePlace, faults_at, warning_of
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.hardware import Gpu
@@ -25,7 +25,7 @@ def supported(gpu: Gpu, tensorflow: str) -> WheelSupport:
     release = found.tensorflow if runs else found.smallest_runnable
     if not release:
         return found
-    place = Place(
+    place = CompilePlace(
         framework="tensorflow", version=release, compute_capability=gpu.compute_capability
     )
     faults = faults_at(place)

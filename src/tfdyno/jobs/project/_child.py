@@ -38,7 +38,7 @@ _HELD = ("/bin/sh", "-c", 'read -r _ && exec "$@"', "sh")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class WorkingPlace:
     """Where a child runs and writes."""
 
     cwd: Path
@@ -58,7 +58,7 @@ def own_words(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def ended(
     words: tuple[str, ...],
-    place: Place,
+    place: WorkingPlace,
     *,
     said: Callable[[str], None],
 ) -> int:
@@ -89,7 +89,7 @@ def ended(
 
 
 @contextlib.contextmanager
-def started(words: tuple[str, ...], place: Place) -> Iterator[subprocess.Popen[bytes]]:
+def started(words: tuple[str, ...], place: WorkingPlace) -> Iterator[subprocess.Popen[bytes]]:
     """Run a child while the block does, and no longer than this process.
 
     What ends the block ends the child the same way: Ctrl-C by SIGINT, all else by SIGTERM; a

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.jobs.project._child import LOOK_S, Place, ended, own_words, started
+from tfdyno.jobs.project._child import LOOK_S, WorkingPlace, ended, own_words, started
 
 if TYPE_CHECKING:
     import subprocess
@@ -22,7 +22,7 @@ LONGEST_START_S = 600.0
 def load_tested(
     words: tuple[str, ...],
     load: Mapping[str, object],
-    place: Place,
+    place: WorkingPlace,
     *,
     said: Callable[[str], None],
 ) -> int:
@@ -49,7 +49,7 @@ def load_tested(
         return ended(own_words(_load_words(url, options)), place, said=said)
 
 
-def _ready(server: subprocess.Popen[bytes], place: Place) -> str:
+def _ready(server: subprocess.Popen[bytes], place: WorkingPlace) -> str:
     """Return the address that the server tells; empty: it has ended, or takes too long."""
     until_s = time.monotonic() + LONGEST_START_S
     while time.monotonic() < until_s:

@@ -17,7 +17,7 @@ from tfdyno.core.project.step_command import option_words, script_words
 from tfdyno.core.project.step_outputs import GOES_ON, PAGE, with_outputs
 from tfdyno.core.project.step_reference import OWN, filled, named
 from tfdyno.jobs.project._check import SERVE
-from tfdyno.jobs.project._child import Place, ended, last_lines, own_words
+from tfdyno.jobs.project._child import WorkingPlace, ended, last_lines, own_words
 from tfdyno.jobs.project._files import script_of
 from tfdyno.jobs.project._outputs import Output, read_answer
 from tfdyno.jobs.project._resume import ended_early, goes_on
@@ -138,7 +138,7 @@ def _ran(
     environment = dict(os.environ)
     if project.store:
         environment[STORE] = str((project.file.parent / project.store).resolve())
-    place = Place(
+    place = WorkingPlace(
         cwd=project.file.parent.resolve(), environment=environment,
         answer=output.part / ANSWER, log=output.part / LOG, waits=told.waits,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.base.version import VERSION
-from tfdyno.core.measure.measurement_document import Told, measurement_of
+from tfdyno.core.measure.measurement_document import MeasurementReport, measurement_of
 from tfdyno.core.project.project import StepRun
 from tfdyno.core.project.report import DONE, Gained, ProjectReport, RunsCompared, RunTold
 from tfdyno.jobs.project._report_documents import told_step
@@ -184,7 +184,7 @@ def _measurements(old: StepTold, new: StepTold) -> tuple[Measurement, Measuremen
         return None
 
 
-def benches(told: RunTold) -> dict[str, tuple[list[Told], Comparison | None]]:
+def benches(told: RunTold) -> dict[str, tuple[list[MeasurementReport], Comparison | None]]:
     """Return by step the measurements of every bench, with what follows from their samples.
 
     One that cannot be read is left out; its key figures come from its document all the same.
@@ -196,8 +196,12 @@ def benches(told: RunTold) -> dict[str, tuple[list[Told], Comparison | None]]:
         with contextlib.suppress(TfdynoError, ValueError, ArithmeticError):
             sides = [step.document, *filter(None, (step.document.get("against"),))]
             measured = [measurement_of(one) for one in sides]
-            read = [Told(measurement=one, summary=summary(one), medians_s=run_medians_s(one.runs))
-                    for one in measured]  # fmt: skip
+            read = [
+                MeasurementReport(
+                    measurement=one, summary=summary(one), medians_s=run_medians_s(one.runs)
+                )
+                for one in measured
+            ]
             both = compare(*measured) if len(measured) == 2 else None
             found[step.run.step] = (read, both)
     return found

@@ -24,7 +24,7 @@ MODULE = "tfdyno.serving.front.child"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Front:
+class ServeFront:
     """What listens for clients, started or not."""
 
     request: ServeRequest

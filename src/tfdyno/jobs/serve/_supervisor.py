@@ -27,7 +27,7 @@ from tfdyno.core.messages.serve import (
 from tfdyno.jobs.child.recipe_env import AUTO_CLUSTERING
 from tfdyno.jobs.retreat.retreating import step_line
 from tfdyno.jobs.serve._backend import Backend, error_of, said_by, scratch_folder, start_backend
-from tfdyno.jobs.serve._front import Front
+from tfdyno.jobs.serve._front import ServeFront
 from tfdyno.jobs.serve._request import Ready
 from tfdyno.jobs.serve._versions import Wanted
 from tfdyno.rules.compiler import fault_in, next_step
@@ -73,7 +73,7 @@ class Supervisor:
         self.watch = watch
         self.events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.backends: list[Backend] = []
-        self.front = Front(request=request, python=python, hear=self.events.put)
+        self.front = ServeFront(request=request, python=python, hear=self.events.put)
         self.is_ready = False
         self.failures = Failures()
         self.refused: set[str] = set()

@@ -46,7 +46,7 @@ ONLY_SPEED = (
 
 
 @dataclass(slots=True, kw_only=True)
-class Look:
+class StartInspection:
     """The workload under the start, its device, and what follows for the trials."""
 
     start: Trial
@@ -105,7 +105,7 @@ def look_of(
     measure: Callable[[Node], tuple[Measurement, ...]],
     places: Places,
     progress: Callable[[str], None],
-) -> Look:
+) -> StartInspection:
     """Measure the start, or take what is kept of it, and settle the space.
 
     Args:
@@ -153,7 +153,7 @@ def look_of(
         accumulation=request.recipe.accumulation,
         keep_batch=request.keep_batch,
     )
-    return Look(
+    return StartInspection(
         start=with_measured(draft, found),
         space=known or space_of(request.named, request.recipe, facts),
         environment=environment,
@@ -193,7 +193,7 @@ def _without_room(
     start: Trial,
     environment: Environment,
     progress: Callable[[str], None],
-) -> Look:
+) -> StartInspection:
     """Return the space of smaller batches, where the start's own does not fit.
 
     What the model is compiled to and its precision come from a trace, which needs no room; where it
@@ -226,7 +226,7 @@ def _without_room(
         fits=False, own_input=False, accumulation=request.recipe.accumulation,
         keep_batch=request.keep_batch,
     )  # fmt: skip
-    return Look(
+    return StartInspection(
         start=start,
         space=known or space_of(request.named, request.recipe, facts),
         environment=environment,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.train.search_space import SearchSpace, Value
     from tfdyno.core.train.tuning import Trial
-    from tfdyno.jobs.tune._look import Look
+    from tfdyno.jobs.tune._look import StartInspection
     from tfdyno.jobs.tune.request import TuneRequest
 
 MOST_DRAWS = 100
@@ -48,7 +48,7 @@ def drafted_at(
     number: int,
     values: Mapping[str, Value],
     request: TuneRequest,
-    look: Look,
+    look: StartInspection,
     trials: Sequence[Trial],
 ) -> Trial:
     """Return the trial at a place of the space, with what is expected of it."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.measure.measurement import Environment, Measurement
     from tfdyno.core.train.tuning import Trial, Tuning
-    from tfdyno.jobs.tune._look import Look
+    from tfdyno.jobs.tune._look import StartInspection
     from tfdyno.jobs.tune.request import Node, TuneRequest
 
 CAUSE = "tuning"
@@ -43,7 +43,7 @@ _CHANGED = (
 def settled(
     request: TuneRequest,
     so_far: Tuning,
-    look: Look,
+    look: StartInspection,
     node: Node,
     place: Callable[[], Environment],
     progress: Callable[[str], None],
@@ -89,7 +89,7 @@ def _not_proven(trials: Sequence[Trial], proofs: Sequence[FixProof]) -> tuple[st
 def proven(
     request: TuneRequest,
     best: Trial,
-    look: Look,
+    look: StartInspection,
     node: Node,
     place: Callable[[], Environment],
     progress: Callable[[str], None],

@@ -18,7 +18,7 @@ from tfdyno.jobs.bench import bench
 from tfdyno.jobs.child.recipe_env import recipe_environment
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.holders.guard import Asked, announced, visible_to
-from tfdyno.jobs.tune._look import Look, look_of, this_machine
+from tfdyno.jobs.tune._look import StartInspection, look_of, this_machine
 from tfdyno.jobs.tune._next import Left, drafted_at, judged
 from tfdyno.jobs.tune._place import Places, difference
 from tfdyno.jobs.tune._proof import settled
@@ -112,7 +112,7 @@ class _Tuner:
         self._request, self._study, self._progress = request, study, progress
         self._lock = threading.Lock()
         self._trials: list[Trial] = []
-        self._look: Look | None = None
+        self._look: StartInspection | None = None
         self._is_local = not nodes
         self._nodes = tuple(nodes) or (this_machine(request),)
         self._left_out: tuple[str, ...] = ()

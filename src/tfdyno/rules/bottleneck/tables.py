@@ -26,7 +26,7 @@ Shares = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class AdviceStep:
     """A step of a fix, shown where ``when`` holds."""
 
     text: str
@@ -41,7 +41,7 @@ class Cause:
     id: str
     summary: str
     """Variants separated by ``||``: the first whose names are all known is used."""
-    fix: tuple[Step, ...]
+    fix: tuple[AdviceStep, ...]
     settings: dict[str, str] = field(default_factory=dict)
     removes: Shares = (0.0, 0.0, 0.0)
     defect: bool = False
@@ -117,7 +117,7 @@ def _group(name: str) -> tuple[Cause, ...]:
 
 def _cause(identifier: str, table: dict[str, Any]) -> Cause:
     rest = dict(table)
-    steps = tuple(Step(**one) for one in rest.pop("fix"))
+    steps = tuple(AdviceStep(**one) for one in rest.pop("fix"))
     low, best, high = rest.pop("removes", (0.0, 0.0, 0.0))
     return Cause(id=identifier, fix=steps, removes=(low, best, high), **rest)
 

@@ -4,10 +4,17 @@ Others use nothing by name; the rest is private.
 """
 
 from tfdyno.rules.compiler.faults import Fault, all_faults, fault_in, short
-from tfdyno.rules.compiler.foreseen import Place, faults_at, patterns_of, warning_of
+from tfdyno.rules.compiler.foreseen import CompilePlace, faults_at, patterns_of, warning_of
 from tfdyno.rules.compiler.ladder import next_step
 
 __all__ = [
-    "Fault", "Place", "all_faults", "fault_in", "faults_at", "next_step", "patterns_of", "short",
+    "CompilePlace",
+    "Fault",
+    "all_faults",
+    "fault_in",
+    "faults_at",
+    "next_step",
+    "patterns_of",
+    "short",
     "warning_of",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ LEAST_PLACES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CompilePlace:
     """Where XLA will compile."""
 
     framework: Framework
@@ -35,7 +35,7 @@ class Place:
     """Empty: not known, and nothing is said that hangs on it."""
 
 
-def faults_at(place: Place, patterns: Collection[str] | None = None) -> tuple[Fault, ...]:
+def faults_at(place: CompilePlace, patterns: Collection[str] | None = None) -> tuple[Fault, ...]:
     """Return the known faults of this release on this card, for such a model.
 
     Args:
@@ -49,7 +49,7 @@ def faults_at(place: Place, patterns: Collection[str] | None = None) -> tuple[Fa
     )  # fmt: skip
 
 
-def warning_of(fault: Fault, place: Place, *, about: bool = False) -> str:
+def warning_of(fault: Fault, place: CompilePlace, *, about: bool = False) -> str:
     """Return what is said beforehand, in one sentence.
 
     Args:
@@ -102,7 +102,7 @@ def _flattened(program: Program) -> Iterator[str]:
                 yield "convolution_flatten_dense"
 
 
-def _is_met(fault: Fault, place: Place) -> bool:
+def _is_met(fault: Fault, place: CompilePlace) -> bool:
     releases = fault.tensorflow if place.framework == "tensorflow" else fault.jaxlib
     if fault.capabilities and place.compute_capability not in fault.capabilities:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.compiler import Place, faults_at
+from tfdyno.rules.compiler import CompilePlace, faults_at
 from tfdyno.rules.condition import version_key
 from tfdyno.rules.cuda_files import Version, first_cuda, parse, toolkits_with
 from tfdyno.rules.match import Match
@@ -85,7 +85,7 @@ def _too_new(match: Match, capability: str, known: Mapping[str, str]) -> Match:
 
 def _xla_stops(capability: str, known: Mapping[str, str]) -> bool:
     """Return whether XLA of the wheel compiles nothing for such a card."""
-    place = Place(framework="tensorflow", version=known.get("tensorflow_minor", ""),
+    place = CompilePlace(framework="tensorflow", version=known.get("tensorflow_minor", ""),
                   compute_capability=capability)  # fmt: skip
     return any(fault.stops for fault in faults_at(place))
 

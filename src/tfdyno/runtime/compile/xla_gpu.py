@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.errors import ToolError
 from tfdyno.kernels.hlo.plan import MemoryTotals
 from tfdyno.runtime.compile import xla_lines
-from tfdyno.runtime.compile.xla_lines import Told
+from tfdyno.runtime.compile.xla_lines import PassRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Compiled:
 
     hlo_text: str
     totals: MemoryTotals
-    rematerialisation: Told | None
+    rematerialisation: PassRun | None
     """What it computes again to keep to the memory of the target; None: nothing, there is room."""
 
 

@@ -30,7 +30,7 @@ _UNMET = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class PassRun:
     """One run of the pass, in XLA's own account of bytes."""
 
     instruction_count: int
@@ -42,7 +42,7 @@ class Told:
     limit_met: bool
 
 
-def told(lines: Iterable[str]) -> Told | None:
+def told(lines: Iterable[str]) -> PassRun | None:
     """Return the pass's last run that changed the program or failed; None where there was none.
 
     The warning alone is enough: it is what XLA writes at any verbosity.
@@ -56,7 +56,7 @@ def told(lines: Iterable[str]) -> Told | None:
             count = int(match[1])
         elif (match := _PEAK.search(line)) and count:
             after, before = map(int, match.groups())
-            found = Told(
+            found = PassRun(
                 instruction_count=count,
                 before_bytes=before,
                 after_bytes=after,
@@ -65,7 +65,7 @@ def told(lines: Iterable[str]) -> Told | None:
             )
         elif match := _UNMET.search(line):
             limit, after, before = map(int, match.groups())
-            found = Told(
+            found = PassRun(
                 instruction_count=count,
                 before_bytes=before,
                 after_bytes=after,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.base.untyped import Function
-    from tfdyno.runtime.diagnose.clock import Step, StepTimes
+    from tfdyno.runtime.diagnose.clock import StepTimes, TimedStep
 
 SAVING = "checkpoint"
 MOST_CALLS = 16
@@ -149,7 +149,7 @@ class Between:
         return f"{VALIDATION} ({name})" if validates else name
 
 
-def _distance(names: set[str], seen: Sequence[Step]) -> int:
+def _distance(names: set[str], seen: Sequence[TimedStep]) -> int:
     """Count steps from one to the next of what is most frequent; all, where it is done once."""
     if not names:
         return 0
@@ -163,7 +163,9 @@ def _distance(names: set[str], seen: Sequence[Step]) -> int:
     return round(median([float(b - a) for a, b in pairwise(most)])) if len(most) > 1 else ended
 
 
-def _costs_s(name: str, times: StepTimes, seen: Sequence[Step], typical_s: float) -> list[float]:
+def _costs_s(
+    name: str, times: StepTimes, seen: Sequence[TimedStep], typical_s: float
+) -> list[float]:
     """Return what each took beyond a usual step; the first is traced, and as long as the others.
 
     Empty where there was only that.
@@ -178,6 +180,6 @@ def _costs_s(name: str, times: StepTimes, seen: Sequence[Step], typical_s: float
     return costs_s + [mean_s] * (len(steps) - len(later) if costs_s else 0)
 
 
-def _share(step: Step, name: str) -> float:
+def _share(step: TimedStep, name: str) -> float:
     total_s = math.fsum(step.beside_s.values())
     return step.beside_s[name] / total_s if total_s else 1.0

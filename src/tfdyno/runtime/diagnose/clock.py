@@ -28,7 +28,7 @@ FEWEST = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class TimedStep:
     """From the end of the call before to the end of this one."""
 
     whole_s: float
@@ -85,7 +85,7 @@ class StepTimes:
     heed: Callable[[], None] = lambda: None
     """Called when a step has ended and is counted; raises where a stop was asked for."""
     now: Callable[[], float] = time.perf_counter
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TimedStep] = field(default_factory=list)
     """All of them, the first one and the warm-up included."""
     own_from: int = -1
     """Index of the first that counts; -1: warm-up is not over."""
@@ -128,7 +128,7 @@ class StepTimes:
         ended, opened = self.now(), self._open
         self._last_end = self._last_end or ended
         self.steps.append(
-            Step(
+            TimedStep(
                 whole_s=ended - self._last_end,
                 call_s=ended - opened.began if opened.began else 0.0,
                 callback_s=opened.callback_s,
@@ -261,7 +261,7 @@ def own_steps(times: StepTimes) -> OwnSteps:
     )
 
 
-def _without_stalls(steps: Sequence[Step]) -> list[Step]:
+def _without_stalls(steps: Sequence[TimedStep]) -> list[TimedStep]:
     """Drop the few that took many times as long: what they waited for is in no typical step.
 
     A loop of the script's own opens its data anew at each of its epochs, which nothing marks.
@@ -273,7 +273,7 @@ def _without_stalls(steps: Sequence[Step]) -> list[Step]:
     return [step for step in steps if step.whole_s <= most_s]
 
 
-def seen_steps(times: StepTimes) -> Sequence[Step]:
+def seen_steps(times: StepTimes) -> Sequence[TimedStep]:
     """Return those after warm-up; of a training that ended before, all but the first."""
     if not _is_warm(times):
         return times.steps[1:] or times.steps
@@ -289,13 +289,13 @@ def _is_warm(times: StepTimes) -> bool:
     return 0 <= times.own_from < len(times.steps)
 
 
-def rare(steps: Sequence[Step]) -> set[str]:
+def rare(steps: Sequence[TimedStep]) -> set[str]:
     """Return what is done beside a few of the steps."""
     counts = Counter(name for step in steps for name in step.beside_s)
     return {name for name, count in counts.items() if count < RARE_RATIO * len(steps)}
 
 
-def _python_s(step: Step) -> float:
+def _python_s(step: TimedStep) -> float:
     """Return what is no call, callback, or reading; a step without a call has none."""
     if not step.call_s:
         return 0.0
@@ -304,7 +304,7 @@ def _python_s(step: Step) -> float:
     return max(0.0, rest)
 
 
-def even(steps: Sequence[Step]) -> list[float]:
+def even(steps: Sequence[TimedStep]) -> list[float]:
     """Return what each took; steps of a device not waited for between them take their mean."""
     groups: dict[int, list[float]] = {}
     for step in steps:

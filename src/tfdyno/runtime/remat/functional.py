@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
-from tfdyno.runtime.remat.plan import Step
+from tfdyno.runtime.remat.plan import ModelOperation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ class Functional:
         forward_flops: Sequence[float],
         batch_size: int,
         allowed: Callable[[str], bool],
-    ) -> list[Step]:
+    ) -> list[ModelOperation]:
         """Return the operations for choosing where to cut.
 
         Args:
@@ -58,7 +58,7 @@ class Functional:
             allowed: Tells by name whether an operation may be recomputed.
         """
         return [
-            Step(
+            ModelOperation(
                 name=node.operation.name,
                 reads=tuple(id(x) for x in node.input_tensors),
                 makes=tuple((id(x), float_bytes(x, batch_size)) for x in node.outputs),

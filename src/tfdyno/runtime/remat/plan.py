@@ -36,7 +36,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ModelOperation:
     """An operation of a functional model, in the order in which they run."""
 
     name: str
@@ -124,7 +124,7 @@ def _undominated(
 
 
 def segments(
-    steps: Sequence[Step], results: Iterable[int], *, wanted: bool = False
+    steps: Sequence[ModelOperation], results: Iterable[int], *, wanted: bool = False
 ) -> list[Segment]:
     """Cut a functional model by what its operations keep, so that the peak is least.
 
@@ -155,7 +155,7 @@ def segments(
 
 
 def _least_cut(
-    steps: Sequence[Step], last_use: dict[int, int], places: frozenset[int], total: int
+    steps: Sequence[ModelOperation], last_use: dict[int, int], places: frozenset[int], total: int
 ) -> list[Segment]:
     """Return the cut with the least peak, to a part in ``_SEARCH``; it lies at ``places`` only."""
     found: list[Segment] = []
@@ -170,7 +170,7 @@ def _least_cut(
     return found
 
 
-def all_parts(steps: Sequence[Step], cut: Sequence[Segment]) -> list[Part]:
+def all_parts(steps: Sequence[ModelOperation], cut: Sequence[Segment]) -> list[Part]:
     """Return the forward pass as parts: the segments, and each operation between them."""
     by_first = {each.first: each for each in cut}
     parts, n = [], 0
@@ -185,20 +185,23 @@ def all_parts(steps: Sequence[Step], cut: Sequence[Segment]) -> list[Part]:
     return parts
 
 
-def _last_uses(steps: Sequence[Step], results: frozenset[int]) -> dict[int, int]:
+def _last_uses(steps: Sequence[ModelOperation], results: frozenset[int]) -> dict[int, int]:
     """Map each tensor to the last operation that reads it; results are read after all."""
     uses = {tensor: n for n, step in enumerate(steps) for tensor in step.reads}
     return {**uses, **dict.fromkeys(results, len(steps))}
 
 
-def _passing(steps: Sequence[Step], last_use: dict[int, int], cut: int) -> int:
+def _passing(steps: Sequence[ModelOperation], last_use: dict[int, int], cut: int) -> int:
     """Return how many tensors made before operation ``cut`` are read at it or later."""
     made = (tensor for step in steps[:cut] for tensor, _ in step.makes)
     return sum(last_use.get(tensor, -1) >= cut for tensor in made)
 
 
 def _cut_within(
-    steps: Sequence[Step], last_use: dict[int, int], places: frozenset[int], budget_bytes: int
+    steps: Sequence[ModelOperation],
+    last_use: dict[int, int],
+    places: frozenset[int],
+    budget_bytes: int,
 ) -> list[Segment] | None:
     """Return the cut whose parts hold least after all of them, with no peak above a budget.
 
@@ -224,7 +227,7 @@ def _cut_within(
 
 
 def _ending_at(
-    steps: Sequence[Step], last_use: dict[int, int], last: int, budget_bytes: int
+    steps: Sequence[ModelOperation], last_use: dict[int, int], last: int, budget_bytes: int
 ) -> Iterator[Segment]:
     """Find stretches up to an operation, shortest first, that keep no more than a budget."""
     kept = passed = 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tfdyno.core.measure.measurement import Comparison
-    from tfdyno.core.measure.measurement_document import Told
+    from tfdyno.core.measure.measurement_document import MeasurementReport
 
 COLUMNS = ("measurement", "label", "run", "order", "sample", "steps", "step_s", "steady")
 
@@ -31,7 +31,9 @@ def check_ending(path: Path) -> None:
         raise UsageError(f"--export {path} names no format", remedy=f"end it with one of {known}")
 
 
-def exported(path: Path, told: Sequence[Told], comparison: Comparison | None = None) -> bytes:
+def exported(
+    path: Path, told: Sequence[MeasurementReport], comparison: Comparison | None = None
+) -> bytes:
     """Return the content of a file in the format that its name ends in.
 
     Args:
@@ -46,12 +48,12 @@ def exported(path: Path, told: Sequence[Told], comparison: Comparison | None = N
     return _WRITERS[path.suffix.lower()](told, comparison).encode()
 
 
-def json_text(told: Sequence[Told], comparison: Comparison | None = None) -> str:
+def json_text(told: Sequence[MeasurementReport], comparison: Comparison | None = None) -> str:
     """Return the document that ``--json`` prints and ``compare`` reads."""
     return to_json(document_of(told, comparison), indent=2).decode() + "\n"
 
 
-def csv_text(told: Sequence[Told], _comparison: Comparison | None = None) -> str:
+def csv_text(told: Sequence[MeasurementReport], _comparison: Comparison | None = None) -> str:
     """Return one row per sample of every run, warm-up included; ``steady`` is 1 where it counts.
 
     ``step_s`` is the mean time of a step, in seconds, over the sample's ``steps``.
@@ -69,7 +71,7 @@ def csv_text(told: Sequence[Told], _comparison: Comparison | None = None) -> str
     return text.getvalue()
 
 
-def markdown_text(told: Sequence[Told], comparison: Comparison | None = None) -> str:
+def markdown_text(told: Sequence[MeasurementReport], comparison: Comparison | None = None) -> str:
     """Write the answer, a table of runs and where it was measured, for an issue or a page."""
     parts = [f"**{verdict_words('A', 'B', comparison)}** {comparison.reason}"] if comparison else []
     for name, one in zip("AB" if len(told) > 1 else ("",), told, strict=True):
@@ -77,7 +79,7 @@ def markdown_text(told: Sequence[Told], comparison: Comparison | None = None) ->
     return "\n\n".join(parts) + "\n"
 
 
-def _side(name: str, told: Told) -> list[str]:
+def _side(name: str, told: MeasurementReport) -> list[str]:
     one, found = told.measurement, told.summary
     head = f"{name}: {headline(one, found)}" if name else headline(one, found)
     rows = [
@@ -94,7 +96,7 @@ def _side(name: str, told: Told) -> list[str]:
             "\n".join(listed)]  # fmt: skip
 
 
-_WRITERS: dict[str, Callable[[Sequence[Told], Comparison | None], str]] = {
+_WRITERS: dict[str, Callable[[Sequence[MeasurementReport], Comparison | None], str]] = {
     ".json": json_text,
     ".csv": csv_text,
     ".md": markdown_text,

@@ -15,7 +15,7 @@ from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, d
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.core.measure.measurement_document import Told
+    from tfdyno.core.measure.measurement_document import MeasurementReport
 
 _HEIGHT_PX, _ROW_GAP_PX, _GAP_PX = 78.0, 56.0, 18.0
 _MOST_POINTS = 240
@@ -39,7 +39,7 @@ class _Grid:
         return column * (self.panel_px + _GAP_PX), row * (_HEIGHT_PX + _ROW_GAP_PX)
 
 
-def samples_figure(told: Sequence[Told]) -> Figure:
+def samples_figure(told: Sequence[MeasurementReport]) -> Figure:
     """Return every run from its second step to its last."""
     axis, runs = step_axis(told), shown_runs(told)
     columns = min(3 if len(runs) != 4 else 2, max(1, len(runs)))

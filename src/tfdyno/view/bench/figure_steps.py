@@ -14,7 +14,7 @@ from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, d
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tfdyno.core.measure.measurement_document import Told
+    from tfdyno.core.measure.measurement_document import MeasurementReport
 
 MOST_DOTS = 1500
 """The most dots in one drawing; of longer runs every n-th sample in order of size is drawn."""
@@ -51,7 +51,7 @@ class _Frame:
         return self.length_px + _APART_GAP_PX + max(0.0, share) * self.apart_px
 
 
-def steps_figure(told: Sequence[Told]) -> Figure:
+def steps_figure(told: Sequence[MeasurementReport]) -> Figure:
     """Draw all runs' strips above each measurement's median with its interval."""
     axis, runs = step_axis(told), shown_runs(told)
     far_s = max((s for one in runs for s in one.left_out_s), default=0.0)
@@ -75,7 +75,7 @@ def steps_figure(told: Sequence[Told]) -> Figure:
     )  # fmt: skip
 
 
-def _label(told: Sequence[Told], axis: StepAxis) -> str:
+def _label(told: Sequence[MeasurementReport], axis: StepAxis) -> str:
     parts = []
     for side, one in zip(sides(told), told, strict=True):
         low_s, high_s = one.summary.interval_s
@@ -102,7 +102,7 @@ def _ms(value_s: float) -> str:
     return f"{1e3 * value_s:,.4g}"
 
 
-def _spec(told: Sequence[Told], runs: Sequence[ShownRun], frame: _Frame) -> Spec:
+def _spec(told: Sequence[MeasurementReport], runs: Sequence[ShownRun], frame: _Frame) -> Spec:
     height = _ROW_PX * (len(runs) + len(told)) + 6.0
     return {
         "width": frame.whole_px,
@@ -177,7 +177,9 @@ def _thinned(values: Iterable[float], most: int) -> list[float]:
     return [ordered[round(at * (len(ordered) - 1) / (most - 1))] for at in range(most)]
 
 
-def _names(told: Sequence[Told], runs: Sequence[ShownRun], frame: _Frame) -> list[Spec]:
+def _names(
+    told: Sequence[MeasurementReport], runs: Sequence[ShownRun], frame: _Frame
+) -> list[Spec]:
     """Return names left, medians right, and how many samples lie beyond the end of the axis."""
     names = [(-frame.left_px, i * _ROW_PX + _STRIP_PX, one.name) for i, one in enumerate(runs)]
     right = frame.whole_px + frame.right_px
@@ -213,7 +215,7 @@ def _medians(runs: Sequence[ShownRun], frame: _Frame) -> list[Spec]:
     return rules(ends, color=paint("ink"), strokeWidth=2)
 
 
-def _intervals(told: Sequence[Told], count: int, frame: _Frame) -> list[Spec]:
+def _intervals(told: Sequence[MeasurementReport], count: int, frame: _Frame) -> list[Spec]:
     """Draw each 95 % interval as a bar, its median as a line through all rows."""
     layers: list[Spec] = []
     for row, (side, one) in enumerate(zip(sides(told), told, strict=True)):

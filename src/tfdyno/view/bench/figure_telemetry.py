@@ -17,7 +17,7 @@ from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tfdyno.core.measure.measurement_document import Told
+    from tfdyno.core.measure.measurement_document import MeasurementReport
 
 _LANE_PX, _BETWEEN_PX, _GAP_PX = 56.0, 40.0, 8.0
 _LEAST_LABEL_PX = 34.0
@@ -40,7 +40,7 @@ class _Frame:
         return self.starts_px[run] + at_s * self.px_per_s
 
 
-def telemetry_figure(told: Sequence[Told]) -> Figure | None:
+def telemetry_figure(told: Sequence[MeasurementReport]) -> Figure | None:
     """Draw all runs in the order they were made; None where nothing was recorded."""
     runs = tuple(
         sorted((one for one in shown_runs(told) if one.run.telemetry.at_s),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.measure.measurement import Comparison
-    from tfdyno.core.measure.measurement_document import Told
+    from tfdyno.core.measure.measurement_document import MeasurementReport
     from tfdyno.view.bench.runs import ShownRun
 
 
@@ -29,7 +29,7 @@ AGREEING_RATIO = 0.1
 """Runs further apart than this cannot be said to agree."""
 
 
-def headline(told: Sequence[Told], comparison: Comparison | None) -> str:
+def headline(told: Sequence[MeasurementReport], comparison: Comparison | None) -> str:
     """Return the answer: the step of one measurement, the verdict on two."""
     if comparison is None:
         one = told[0]
@@ -45,7 +45,7 @@ def headline(told: Sequence[Told], comparison: Comparison | None) -> str:
     return f"B is {_percent(1.0 - comparison.ratio)} slower than A"
 
 
-def answer(told: Sequence[Told], comparison: Comparison | None) -> str:
+def answer(told: Sequence[MeasurementReport], comparison: Comparison | None) -> str:
     """Return what stands under the headline: how sure it is, and where it was measured."""
     one = told[0]
     where = device_words(one.measurement.environment)
@@ -65,12 +65,12 @@ def answer(told: Sequence[Told], comparison: Comparison | None) -> str:
     )
 
 
-def boxes(told: Sequence[Told]) -> list[dict[str, object]]:
+def boxes(told: Sequence[MeasurementReport]) -> list[dict[str, object]]:
     """Return a box of numbers for each measurement."""
     return [_box(one, name) for one, name in zip(told, "AB", strict=False)]
 
 
-def _box(one: Told, name: str) -> dict[str, object]:
+def _box(one: MeasurementReport, name: str) -> dict[str, object]:
     found, task = one.summary, one.measurement.task
     step, bounds = step_words(found.median_s, found.interval_s)
     rate, _, unit = rate_words(task, found.throughput_per_s).rpartition(" ")
@@ -90,7 +90,7 @@ def _box(one: Told, name: str) -> dict[str, object]:
     return {"name": name, "title": one.measurement.label or task.title, "numbers": numbers}
 
 
-def _whose(one: Told) -> str:
+def _whose(one: MeasurementReport) -> str:
     runs = one.measurement.runs
     return "whole process" if runs[0].memory_kind == "process" else "TensorFlow on the GPU"
 
@@ -106,14 +106,14 @@ def _spread(values: Sequence[float]) -> str:
     return f"{min(values):.4g}–{max(values):.4g} over runs"
 
 
-def doubts(told: Sequence[Told]) -> list[str]:
+def doubts(told: Sequence[MeasurementReport]) -> list[str]:
     """Return reasons to trust the numbers less, with the side they concern."""
     names = ("A: ", "B: ") if len(told) == 2 else ("",)
     return [f"{name}{doubt.text}" for name, one in zip(names, told, strict=True)
             for doubt in one.summary.instabilities]  # fmt: skip
 
 
-def checked(told: Sequence[Told]) -> str:
+def checked(told: Sequence[MeasurementReport]) -> str:
     """Return what was looked at where nothing was found."""
     looked = ["steady state", "number of samples", "spread and drift of the runs"]
     if any(one.measurement.environment.device == "gpu" for one in told):
@@ -121,7 +121,7 @@ def checked(told: Sequence[Told]) -> str:
     return f"Checked: {listed([*looked, 'other processes on the CPUs'])}."
 
 
-def left_out(told: Sequence[Told], runs: Sequence[ShownRun]) -> list[str]:
+def left_out(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> list[str]:
     """Return what the numbers do not hold, one sentence each."""
     samples = sum(len(one.left_out_s) for one in runs)
     steps = sum(sum(one.run.steps_per_sample[: one.start]) for one in runs)
@@ -139,7 +139,7 @@ def left_out(told: Sequence[Told], runs: Sequence[ShownRun]) -> list[str]:
     return [*found, *(sentence(note) for note in notes)]
 
 
-def steps(told: Sequence[Told], runs: Sequence[ShownRun]) -> Finding:
+def steps(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> Finding:
     """Return how far the runs agree."""
     medians_s = [one.median_s for one in runs]
     if len(told) == 2:
@@ -177,7 +177,7 @@ def over_time(runs: Sequence[ShownRun]) -> Finding:
     return Finding(heading=heading, lead=lead)
 
 
-def telemetry(told: Sequence[Told], runs: Sequence[ShownRun]) -> Finding:
+def telemetry(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> Finding:
     """Return what the sampling is, and what it cost."""
     recorded = [one.run.telemetry for one in runs if one.run.telemetry.at_s]
     if not recorded:
@@ -200,7 +200,7 @@ def telemetry(told: Sequence[Told], runs: Sequence[ShownRun]) -> Finding:
     )
 
 
-def _runs(one: Told) -> str:
+def _runs(one: MeasurementReport) -> str:
     return f"{plural(one.summary.run_count, 'run')} in fresh processes"
 
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.measure.measurement import Comparison
-    from tfdyno.core.measure.measurement_document import Told
+    from tfdyno.core.measure.measurement_document import MeasurementReport
 
 
 def bench_page(
-    told: Sequence[Told], comparison: Comparison | None = None, *, kept_in: str = ""
+    told: Sequence[MeasurementReport], comparison: Comparison | None = None, *, kept_in: str = ""
 ) -> str:
     """Make the page; it loads nothing from anywhere and reads without JavaScript.
 
@@ -73,7 +73,7 @@ def bench_page(
     return environment().get_template("bench.html.j2").render(context)
 
 
-def _setup(told: Sequence[Told]) -> tuple[str, ...]:
+def _setup(told: Sequence[MeasurementReport]) -> tuple[str, ...]:
     """Return the line at the top: what was run, and what B has that A has not."""
     one = told[0].measurement
     found = [one.task.title, batch_words(one.task), *task_words(one).split(", ")[:2]]
@@ -84,7 +84,7 @@ def _setup(told: Sequence[Told]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _sections(told: Sequence[Told]) -> tuple[Section, ...]:
+def _sections(told: Sequence[MeasurementReport]) -> tuple[Section, ...]:
     runs = shown_runs(told)
     telemetry = telemetry_figure(told)
     steps = Panel(topic="Time of a step", finding=bench_findings.steps(told, runs),
@@ -100,12 +100,12 @@ def _sections(told: Sequence[Told]) -> tuple[Section, ...]:
     )
 
 
-def _json(told: Sequence[Told], comparison: Comparison | None) -> str:
+def _json(told: Sequence[MeasurementReport], comparison: Comparison | None) -> str:
     """Return the document that ``bench --json`` prints, without its line breaks."""
     return script_safe(to_json(document_of(told, comparison)).decode())
 
 
-def _commands(told: Sequence[Told], kept_in: str) -> list[tuple[str, str]]:
+def _commands(told: Sequence[MeasurementReport], kept_in: str) -> list[tuple[str, str]]:
     reference = shlex.quote(told[0].measurement.task.reference)
     names = [shlex.quote(f"{kept_in or 'RESULTS'}:{one.measurement.id[:6]}") for one in told]
     found = [

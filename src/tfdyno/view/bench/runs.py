@@ -13,7 +13,7 @@ from tfdyno.words.base.amounts import step_unit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.core.measure.measurement_document import Told
+    from tfdyno.core.measure.measurement_document import MeasurementReport
 
 _LEAST_SPAN_RATIO = 0.04
 _TAIL_SHARE = 0.02
@@ -88,19 +88,19 @@ class StepAxis:
         return f"{value_s / self.unit_s:,.{decimals}f} {self.unit}"
 
 
-def sides(told: Sequence[Told]) -> tuple[str, ...]:
+def sides(told: Sequence[MeasurementReport]) -> tuple[str, ...]:
     """Call two measurements ``A`` and ``B``, one nothing."""
     return ("A", "B") if len(told) == 2 else ("",)
 
 
-def shown_runs(told: Sequence[Told]) -> tuple[ShownRun, ...]:
+def shown_runs(told: Sequence[MeasurementReport]) -> tuple[ShownRun, ...]:
     """List all runs, those of A before those of B."""
     return tuple(
         shown for side, one in zip(sides(told), told, strict=True) for shown in _of(side, one)
     )
 
 
-def _of(side: str, told: Told) -> list[ShownRun]:
+def _of(side: str, told: MeasurementReport) -> list[ShownRun]:
     runs = told.measurement.runs
     steady = [run.steady_from < len(run.samples_s) for run in runs]
     found = []
@@ -119,7 +119,7 @@ def _of(side: str, told: Told) -> list[ShownRun]:
     return found
 
 
-def step_axis(told: Sequence[Told]) -> StepAxis:
+def step_axis(told: Sequence[MeasurementReport]) -> StepAxis:
     """Return the axis that holds nearly all steady samples, and all medians and intervals.
 
     Up to 2 % of the samples may lie beyond its upper end; it spans 4 % at least, so that a calm

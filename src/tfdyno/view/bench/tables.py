@@ -16,7 +16,7 @@ from tfdyno.words.recipe.settings import value_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tfdyno.core.measure.measurement_document import Told
+    from tfdyno.core.measure.measurement_document import MeasurementReport
     from tfdyno.view.bench.runs import ShownRun
 
 _ABBREVIATIONS = {
@@ -52,7 +52,7 @@ class Pair:
         return len(set(self.values)) > 1
 
 
-def recipe_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
+def recipe_rows(told: Sequence[MeasurementReport]) -> tuple[Pair, ...]:
     """Return all settings that a bench takes; a default says what it means."""
     return tuple(
         Pair(name=field.name, values=tuple(
@@ -62,7 +62,7 @@ def recipe_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
     )  # fmt: skip
 
 
-def task_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
+def task_rows(told: Sequence[MeasurementReport]) -> tuple[Pair, ...]:
     """Return what was run and by which protocol; what nobody knows is left out."""
     rows = [
         _row(field.name, [getattr(one.measurement.task, field.name) for one in told])
@@ -78,7 +78,7 @@ def task_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
     return _known(rows)
 
 
-def environment_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
+def environment_rows(told: Sequence[MeasurementReport]) -> tuple[Pair, ...]:
     """Return the fingerprint of the machine; what is not known is left out."""
     rows = list(machine_rows([one.measurement.environment for one in told]))
     rows.append(_row("measured", [one.measurement.created_at for one in told]))
@@ -92,7 +92,7 @@ def machine_rows(environments: Sequence[Environment]) -> tuple[Pair, ...]:
     return _known([_row(f.name, [getattr(one, f.name) for one in environments]) for f in fields])
 
 
-def raw_rows(told: Sequence[Told]) -> tuple[tuple[str, str, str, str], ...]:
+def raw_rows(told: Sequence[MeasurementReport]) -> tuple[tuple[str, str, str, str], ...]:
     """Return every sample: run, part of it, steps per sample, milliseconds per step in order."""
     return tuple(row for one in shown_runs(told) for row in _raw(one))
 

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.measure.measurement import BenchRun, Comparison, Measurement, Summary
-    from tfdyno.core.measure.measurement_document import Told
+    from tfdyno.core.measure.measurement_document import MeasurementReport
 
 _MOST_METRICS = 2
 """Columns of the table of runs that accuracy, loss, ... may take."""
 
 
 def report_text(
-    told: Sequence[Told],
+    told: Sequence[MeasurementReport],
     comparison: Comparison | None = None,
     *,
     kept_in: str,
@@ -64,10 +64,10 @@ def report_text(
 
 
 def bench_text(
-    told: Told,
+    told: MeasurementReport,
     *,
     name: str = "",
-    beside: Told | None = None,
+    beside: MeasurementReport | None = None,
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:

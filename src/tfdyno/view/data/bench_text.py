@@ -20,7 +20,7 @@ from tfdyno.words.data.feed import (
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.feed import StageRate
-    from tfdyno.core.measure.feed_document import FeedTold
+    from tfdyno.core.measure.feed_document import FeedReport
 
 _STAGES = ("stage", "at", "gives/s", "out", "per sample", "share", "threads", "could/s")
 _LONGEST = 28
@@ -30,7 +30,7 @@ _NEEDS = ("GPU", "step", "needs/s", "9 in 10", "CPUs", "9 in 10", "fed here")
 
 
 def data_bench_text(
-    told: FeedTold, *, written: str = "", width: int = WIDTH, colour: bool = False
+    told: FeedReport, *, written: str = "", width: int = WIDTH, colour: bool = False
 ) -> str:
     """Return the whole answer.
 
@@ -51,13 +51,13 @@ def data_bench_text(
     return "\n\n".join(block for block in blocks if block)
 
 
-def _answer(told: FeedTold, width: int, colour: bool) -> str:
+def _answer(told: FeedReport, width: int, colour: bool) -> str:
     lines = wrapped(headline(told), width=width).split("\n")
     bold = [paint(line, "bold", colour=colour) for line in lines]
     return "\n".join([*bold, wrapped(about(told), width=width)])
 
 
-def _stages(told: FeedTold, width: int, colour: bool) -> str:
+def _stages(told: FeedReport, width: int, colour: bool) -> str:
     rows = [_cells(one) for one in told.stages]
     if not rows:
         return ""
@@ -79,7 +79,7 @@ def _cells(one: StageRate) -> list[str]:
     ]
 
 
-def _needs(told: FeedTold, width: int, colour: bool) -> str:
+def _needs(told: FeedReport, width: int, colour: bool) -> str:
     if not told.needs:
         return ""
     rows = [need_cells(one, told) for one in told.needs]
@@ -96,7 +96,7 @@ def _section(title: str, body: str, colour: bool) -> str:
     return f"{paint(title, 'bold', colour=colour)}\n{body}" if body else ""
 
 
-def _closing(told: FeedTold, written: str) -> str:
+def _closing(told: FeedReport, written: str) -> str:
     if not written:
         return ""
     has_model = told.needs or told.feed.reference.endswith(".py")

@@ -25,7 +25,7 @@ SIDES = ("the original", "the converted data")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConvertTold:
+class ConvertReport:
     """A conversion as it is told."""
 
     folder: str
@@ -40,7 +40,7 @@ class ConvertTold:
     notes: tuple[str, ...]
 
 
-def convert_document(told: ConvertTold) -> dict[str, Any]:
+def convert_document(told: ConvertReport) -> dict[str, Any]:
     """Write ``{"output", "records", "shards", "kept_shards", "skipped", "speed", …}``."""
     dataset = told.dataset
     return {
@@ -78,7 +78,7 @@ def _speed_document(speed: ReadSpeed) -> dict[str, Any]:
     }
 
 
-def convert_text(told: ConvertTold, *, width: int = WIDTH, colour: bool = False) -> str:
+def convert_text(told: ConvertReport, *, width: int = WIDTH, colour: bool = False) -> str:
     """Return the whole answer.
 
     Args:
@@ -113,7 +113,7 @@ def verify_text(folder: str, found: Verified, *, width: int = WIDTH, colour: boo
     return "\n".join(blocks)
 
 
-def _headline(told: ConvertTold) -> str:
+def _headline(told: ConvertReport) -> str:
     dataset = told.dataset
     if dataset.settings.kind == "images":
         what = f"{plural(dataset.records, 'image')} of {_classes(len(dataset.classes))}"
@@ -127,7 +127,7 @@ def _classes(count: int) -> str:
     return "1 class" if count == 1 else f"{count:,} classes"
 
 
-def _facts(told: ConvertTold) -> list[tuple[str, str]]:
+def _facts(told: ConvertReport) -> list[tuple[str, str]]:
     dataset = told.dataset
     before, after = dataset.source.size_bytes, dataset.size_bytes
     shards = plural(len(dataset.shards), "shard")
@@ -175,7 +175,7 @@ def _label(dataset: Dataset) -> str:
     return f"; label '{name}' as {dtype}"
 
 
-def _speed(told: ConvertTold, width: int, colour: bool) -> str:
+def _speed(told: ConvertReport, width: int, colour: bool) -> str:
     speed = told.speed
     if speed is None:
         return wrapped(f"Not measured: {told.not_measured}.", width=width)
@@ -213,7 +213,7 @@ def _rate(per_s: Sequence[float], unit: str) -> str:
     return f"{significant(geometric_mean(per_s))} {unit}/s"
 
 
-def _notes(told: ConvertTold, width: int) -> str:
+def _notes(told: ConvertReport, width: int) -> str:
     skipped = told.dataset.skipped
     lines = list(told.notes)
     if skipped:

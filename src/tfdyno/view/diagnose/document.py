@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiagnoseTold:
+class DiagnoseReport:
     """A diagnosis as it is told."""
 
     proven: ProvenDiagnosis
@@ -69,13 +69,13 @@ class DiagnoseTold:
         return self.facts.batch_size * max(1, self.facts.replica_count)
 
 
-def told_of(diagnosis: StepDiagnosis, facts: StepFacts, reference: str) -> DiagnoseTold:
+def told_of(diagnosis: StepDiagnosis, facts: StepFacts, reference: str) -> DiagnoseReport:
     """Say of what cannot be run again: a profile, or a record."""
     proven = ProvenDiagnosis(diagnosis=diagnosis, recipe=Recipe())
-    return DiagnoseTold(proven=proven, facts=facts, reference=reference, base=Recipe())
+    return DiagnoseReport(proven=proven, facts=facts, reference=reference, base=Recipe())
 
 
-def diagnose_document(told: DiagnoseTold) -> dict[str, Any]:
+def diagnose_document(told: DiagnoseReport) -> dict[str, Any]:
     """Write ``{"primary": {"class", "cause", …}, "findings": […], "split_s": {…}, …}``.
 
     ``evidence`` and ``fix`` are sentences and commands as a person reads them; ``steps`` has the
@@ -126,7 +126,7 @@ def _after(after: StepDiagnosis | None) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _finding(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:
+def _finding(one: Bottleneck, told: DiagnoseReport) -> dict[str, Any]:
     proof = told.proof_of(one)
     return {
         "class": one.bottleneck_class,

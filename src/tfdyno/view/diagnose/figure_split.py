@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tfdyno.core.measure.bottleneck import StepDiagnosis
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 GROUPS = (
     ("computing", "c1", ("compute",)),
@@ -31,7 +31,7 @@ _BEFORE, _AFTER = "as it is", "with what was kept"
 _MEASURED = ("measured as a whole", "c5")
 
 
-def split_figure(told: DiagnoseTold) -> Figure:
+def split_figure(told: DiagnoseReport) -> Figure:
     """Return the step before, and with what was kept where a fix was."""
     before, after = told.proven.diagnosis, told.proven.after
     measured_s = 0.0 if after else kept_step_s(told)
@@ -60,7 +60,7 @@ def split_figure(told: DiagnoseTold) -> Figure:
     )
 
 
-def kept_step_s(told: DiagnoseTold) -> float:
+def kept_step_s(told: DiagnoseReport) -> float:
     """Return the median step of the last change kept, as its proof has it; 0.0: none was."""
     return next((one.after_s for one in reversed(told.proven.proofs) if one.kept), 0.0)
 
@@ -77,7 +77,7 @@ def _row(name: str, one: StepDiagnosis, factor_s: float) -> Row:
     return Row(name=name, number=seconds_words(one.step_s), segments=tuple(segments), strong=True)
 
 
-def _label(told: DiagnoseTold, measured_s: float) -> str:
+def _label(told: DiagnoseReport, measured_s: float) -> str:
     before, after = told.proven.diagnosis, told.proven.after
     said = [f"a step takes {seconds_words(before.step_s)}: {_parts(before)}"]
     if after:

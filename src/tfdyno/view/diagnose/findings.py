@@ -28,7 +28,7 @@ from tfdyno.words.bench.measurement import seconds_words
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis
     from tfdyno.core.measure.step_facts import TimelineFacts
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 PART_WORDS = {
     "input": "waiting for data", "host": "Python and starting the device",
@@ -42,7 +42,7 @@ _KEEPS_UP_RATIO = 0.9
 """A pipeline that takes less than this of a step keeps up with it."""
 
 
-def answer(told: DiagnoseTold) -> str:
+def answer(told: DiagnoseReport) -> str:
     """Return what stands under the headline: the split in a sentence, and what a change brings."""
     diagnosis = told.proven.diagnosis
     parts = sorted(diagnosis.split_s.items(), key=lambda item: -item[1])
@@ -60,7 +60,7 @@ def _lower(text: str) -> str:
     return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
-def box(told: DiagnoseTold) -> list[tuple[str, str, str]]:
+def box(told: DiagnoseReport) -> list[tuple[str, str, str]]:
     """Return the numbers of the answer: name, number, and what stands small below it."""
     diagnosis, primary = told.proven.diagnosis, told.proven.diagnosis.primary
     half = middle_half(told.facts.step_s)
@@ -87,7 +87,7 @@ def box(told: DiagnoseTold) -> list[tuple[str, str, str]]:
     return found
 
 
-def step(told: DiagnoseTold) -> Finding:
+def step(told: DiagnoseReport) -> Finding:
     """Return the largest part of a step that is not computing, and what became of it."""
     before, after = told.proven.diagnosis, told.proven.after
     beside = {name: s for name, s in before.split_s.items() if name != "compute" and s > 0}
@@ -167,7 +167,7 @@ def stages(one: StepDiagnosis, samples: int) -> Finding:
     )
 
 
-def findings(told: DiagnoseTold) -> Finding:
+def findings(told: DiagnoseReport) -> Finding:
     """Return how many changes there are, and how many are proven."""
     found = [one for one in told.proven.diagnosis.findings if one.asks_for_change]
     kept = [proof for proof in told.proven.proofs if proof.kept]
@@ -199,7 +199,7 @@ def _counted(tried: int, kept: int) -> str:
     return f"of {tried} that were measured, {kept or 'none'} {'is' if kept == 1 else 'are'} kept"
 
 
-def row(one: Bottleneck, told: DiagnoseTold) -> dict[str, str]:
+def row(one: Bottleneck, told: DiagnoseReport) -> dict[str, str]:
     """Return one line of the table of findings."""
     proof = told.proof_of(one)
     expected = one.expected_gain
@@ -222,7 +222,7 @@ def row(one: Bottleneck, told: DiagnoseTold) -> dict[str, str]:
     }
 
 
-def measured(told: DiagnoseTold) -> list[tuple[str, str]]:
+def measured(told: DiagnoseReport) -> list[tuple[str, str]]:
     """Return how each number came about: what was looked at, for how long, and what was not."""
     facts, diagnosis, proofs = told.facts, told.proven.diagnosis, told.proven.proofs
     whose = {

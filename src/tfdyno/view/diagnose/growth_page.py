@@ -27,10 +27,10 @@ from tfdyno.words.base.amounts import capital, listed, plural, short_hours
 if TYPE_CHECKING:
     from tfdyno.core.measure.memory_outlook import MemoryOutlook
     from tfdyno.core.measure.step_facts import MemoryCourse
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 
-def growth_page(told: DiagnoseTold) -> str:
+def growth_page(told: DiagnoseReport) -> str:
     """Make the page; it loads nothing from anywhere and reads without JavaScript.
 
     Args:
@@ -48,7 +48,7 @@ def growth_page(told: DiagnoseTold) -> str:
     return page_of(told, own, leak_document(told))
 
 
-def answer(told: DiagnoseTold) -> str:
+def answer(told: DiagnoseReport) -> str:
     """Say, under the headline, what grows and when it is full, or that nothing does."""
     if not told.growth:
         return "Too few steps were seen to tell how memory moves."
@@ -61,7 +61,7 @@ def answer(told: DiagnoseTold) -> str:
     return " ".join(said)
 
 
-def box(told: DiagnoseTold) -> list[tuple[str, str, str]]:
+def box(told: DiagnoseReport) -> list[tuple[str, str, str]]:
     """Write the fullest memory's numbers first: name, number, and what stands small below."""
     steps = ("Steps", f"{told.facts.steps_seen:,}", "that were looked at")
     if not told.growth:
@@ -84,7 +84,7 @@ def box(told: DiagnoseTold) -> list[tuple[str, str, str]]:
     return found
 
 
-def measured(told: DiagnoseTold) -> list[tuple[str, str]]:
+def measured(told: DiagnoseReport) -> list[tuple[str, str]]:
     """Return how each number came about."""
     rows = diagnose_findings.measured(told)
     slope = (
@@ -118,7 +118,7 @@ def _growing_sentence(one: MemoryOutlook) -> str:
     return f"{said}; {until_end}." if until_end else f"{said}."
 
 
-def _section(one: MemoryOutlook, told: DiagnoseTold) -> Section:
+def _section(one: MemoryOutlook, told: DiagnoseReport) -> Section:
     name = {"host": "Host", TENSORS: "Tensors"}.get(one.where, one.where)
     whose = _whose(one.where)
     course = _course(one, told)
@@ -147,7 +147,7 @@ def _finding(one: MemoryOutlook) -> Finding:
     return Finding(heading=heading, lead=" ".join(f"{capital(each)}." for each in said if each))
 
 
-def _course(one: MemoryOutlook, told: DiagnoseTold) -> MemoryCourse | None:
+def _course(one: MemoryOutlook, told: DiagnoseReport) -> MemoryCourse | None:
     """Return the closest account of the same memory."""
     found = [each for each in told.facts.memory if each.where == one.where]
     return min(found, key=lambda each: each.counted_by != "allocator", default=None)

@@ -14,7 +14,7 @@ from tfdyno.words.base.amounts import plural, short_hours
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.memory_outlook import MemoryOutlook
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 TENSORS = "CPU:0"
 """TensorFlow's account of the tensors that its own allocator holds in the host's memory: those of
@@ -32,7 +32,7 @@ _NO_ACCOUNT = {
 }
 
 
-def growth_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = False) -> str:
+def growth_text(told: DiagnoseReport, *, width: int = WIDTH, colour: bool = False) -> str:
     """Return the whole answer.
 
     Args:
@@ -59,19 +59,19 @@ def growth_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = False)
     return "\n\n".join(block for block in blocks if block)
 
 
-def no_account_words(told: DiagnoseTold) -> str:
+def no_account_words(told: DiagnoseReport) -> str:
     """Return why no device is told; empty where one is."""
     if not told.growth or any(one.where != "host" for one in told.growth):
         return ""
     return _NO_ACCOUNT[told.facts.device]
 
 
-def leak_document(told: DiagnoseTold) -> dict[str, Any]:
+def leak_document(told: DiagnoseReport) -> dict[str, Any]:
     """Write any diagnosis' document, with ``growth``."""
     return {**diagnose_document(told), "growth": growth_document(told)}
 
 
-def growth_document(told: DiagnoseTold) -> dict[str, Any]:
+def growth_document(told: DiagnoseReport) -> dict[str, Any]:
     """Write ``{"grows", "step_s", "host": {…}, "devices": {"GPU:0": {…}}}``; bytes, steps, s."""
     rows = {one.where: to_builtins(one) for one in told.growth}
     return {
@@ -82,7 +82,7 @@ def growth_document(told: DiagnoseTold) -> dict[str, Any]:
     }
 
 
-def _fits_grow(told: DiagnoseTold) -> bool:
+def _fits_grow(told: DiagnoseReport) -> bool:
     causes = {one.cause for one in told.proven.diagnosis.findings}
     return bool(causes & {"leak.each_fit", "leak.kept_models"})
 
@@ -99,7 +99,7 @@ def growth_words(one: MemoryOutlook) -> str:
     return f"no growth above {format_bytes(max(0.0, rate.high))} a step, {seen}{used}"
 
 
-def fits_words(told: DiagnoseTold) -> str:
+def fits_words(told: DiagnoseReport) -> str:
     """Write ``grows by 8.6 MiB from fit to fit (8.5 MiB to 8.7 MiB), seen in 9 fits, by …``."""
     fits = told.facts.fits
     if fits is None or not fits.is_told:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfdyno.core.measure.bottleneck import Bottleneck
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 
-def diagnose_page(told: DiagnoseTold) -> str:
+def diagnose_page(told: DiagnoseReport) -> str:
     """Make the page; it loads nothing from anywhere and reads without JavaScript."""
     findings = told.proven.diagnosis.findings
     is_no_change = not told.proven.diagnosis.primary.asks_for_change
@@ -45,7 +45,7 @@ def diagnose_page(told: DiagnoseTold) -> str:
     return page_of(told, own, diagnose_document(told))
 
 
-def page_of(told: DiagnoseTold, own: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+def page_of(told: DiagnoseReport, own: Mapping[str, Any], document: Mapping[str, Any]) -> str:
     """Return what the page of every diagnosis has, filled.
 
     Args:
@@ -78,7 +78,7 @@ def page_of(told: DiagnoseTold, own: Mapping[str, Any], document: Mapping[str, A
     return environment().get_template("diagnose.html.j2").render(context | dict(own))
 
 
-def told_finding(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:
+def told_finding(one: Bottleneck, told: DiagnoseReport) -> dict[str, Any]:
     """Return one finding with what came out of its fix."""
     proof = told.proof_of(one)
     return {
@@ -91,7 +91,7 @@ def told_finding(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:
     }
 
 
-def _sections(told: DiagnoseTold) -> tuple[Section, ...]:
+def _sections(told: DiagnoseReport) -> tuple[Section, ...]:
     """Return those that have something to show."""
     diagnosis, timeline, found = told.proven.diagnosis, told.facts.timeline, list[Section]()
     if drawing := compute_figure(diagnosis):
@@ -111,7 +111,7 @@ def _sections(told: DiagnoseTold) -> tuple[Section, ...]:
 
 
 def _tables(
-    told: DiagnoseTold,
+    told: DiagnoseReport,
 ) -> tuple[tuple[str, str, str, tuple[Pair, ...], tuple[str, ...]], ...]:
     """Return id, name, heading, rows and sides of each."""
     found: list[tuple[str, str, str, tuple[Pair, ...], tuple[str, ...]]] = []

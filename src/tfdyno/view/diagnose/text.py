@@ -29,7 +29,7 @@ from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 MOST_EVIDENCE = 3
 MOST_STAGES = 6
@@ -40,7 +40,7 @@ _SIDE = 6
 _STYLES = {"error": "red", "warning": "yellow", "note": "green"}
 
 
-def diagnose_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = False) -> str:
+def diagnose_text(told: DiagnoseReport, *, width: int = WIDTH, colour: bool = False) -> str:
     """Return the whole answer.
 
     Args:
@@ -68,7 +68,7 @@ def diagnose_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = Fals
 class Layout:
     """Where things stand on the screen: labels left, text beside them, filled to the width."""
 
-    def __init__(self, told: DiagnoseTold, width: int, colour: bool) -> None:
+    def __init__(self, told: DiagnoseReport, width: int, colour: bool) -> None:
         self.told, self.width, self.colour = told, width, colour
 
     def headline(self, primary: Bottleneck) -> str:

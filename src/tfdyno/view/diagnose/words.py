@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import Gain
     from tfdyno.core.measure.fix_proof import Agreement, FixProof
     from tfdyno.core.measure.step_facts import CardFacts, StepFacts
-    from tfdyno.view.diagnose.document import DiagnoseTold
+    from tfdyno.view.diagnose.document import DiagnoseReport
 
 BAR = "█"
 _CLASSES = {
@@ -155,7 +155,7 @@ def command(verb: str, reference: str, arguments: Sequence[str], kept: Mapping[s
     return shlex.join(["tfdyno", verb, reference, *own, *settings, *of_script])
 
 
-def next_steps(told: DiagnoseTold) -> list[tuple[str, str, str]]:
+def next_steps(told: DiagnoseReport) -> list[tuple[str, str, str]]:
     """Return what may come next: a label, what it is for, and the command that does it."""
     kept, words = told.kept, (*told.own_arguments, *told.arguments)
     if told.look:
@@ -172,7 +172,7 @@ def next_steps(told: DiagnoseTold) -> list[tuple[str, str, str]]:
     return [("next", purpose, typed)]
 
 
-def _to_apply(told: DiagnoseTold) -> list[tuple[str, str, str]]:
+def _to_apply(told: DiagnoseReport) -> list[tuple[str, str, str]]:
     """Say how to apply: ``train`` takes a call of ``fit``; a loop of one's own goes by hand."""
     if told.facts.source != "loop":
         typed = command("train", told.reference, told.arguments, told.kept)

@@ -15,7 +15,7 @@ from tfdyno.core.measure.load import LOAD_FORMAT, LoadResult, StageFigures
 from tfdyno.core.measure.measurement import Environment
 from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.view.diagnose.document import DiagnoseTold
+from tfdyno.view.diagnose.document import DiagnoseReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,13 +82,13 @@ def load_of(document: Raw, *, where: str = "the file") -> LoadResult:
     return _read(read, "bench --serve", where)
 
 
-def diagnosis_of(document: Raw, *, where: str = "the file") -> DiagnoseTold:
+def diagnosis_of(document: Raw, *, where: str = "the file") -> DiagnoseReport:
     """Return what ``diagnose --json`` printed; raises ``UsageError`` where it is something else.
 
     The recipe without the fixes does not stand in it: ``base`` is the default.
     """
 
-    def read() -> DiagnoseTold:
+    def read() -> DiagnoseReport:
         findings = tuple(_bottleneck(one) for one in document["findings"])
         primary = _bottleneck(document["primary"])
         raw = {name: document[name] for name in _DIAGNOSIS}
@@ -99,7 +99,7 @@ def diagnosis_of(document: Raw, *, where: str = "the file") -> DiagnoseTold:
             stages=tuple(from_builtins(one, StageSpeed) for one in document["stages"]),
         )
         environment = document["environment"]
-        return DiagnoseTold(
+        return DiagnoseReport(
             proven=ProvenDiagnosis(
                 diagnosis=diagnosis,
                 recipe=from_builtins(document["recipe"], Recipe, where=where),

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tfdyno.core.measure.measurement import Comparison
-    from tfdyno.core.measure.measurement_document import Told
+    from tfdyno.core.measure.measurement_document import MeasurementReport
     from tfdyno.core.project.report import StepTold
 
     Raw = Mapping[str, Any]
-    Benches = Mapping[str, tuple[Sequence[Told], Comparison | None]]
+    Benches = Mapping[str, tuple[Sequence[MeasurementReport], Comparison | None]]
 
 _SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 _MOST_EPOCHS = 30
@@ -109,7 +109,7 @@ def _figures(step: StepTold, benches: Benches) -> tuple[tuple[Figure, ...], str]
         return (), f"Its figures are left out: {error}"
 
 
-def _bench(told: Sequence[Told], comparison: Comparison | None) -> Iterator[Figure]:
+def _bench(told: Sequence[MeasurementReport], comparison: Comparison | None) -> Iterator[Figure]:
     if comparison and (drawn := ratio_figure(comparison)):
         yield drawn
     yield steps_figure(told)

@@ -15,7 +15,7 @@ _OWN = ("history", "checkpoints", "software", "model_path", "steps", "updates")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainTold:
+class TrainReport:
     """A training as it is told."""
 
     outcome: TrainOutcome
@@ -30,7 +30,7 @@ class TrainTold:
     """Empty: there is nothing to go on with."""
 
 
-def train_document(told: TrainTold) -> dict[str, Any]:
+def train_document(told: TrainReport) -> dict[str, Any]:
     """Write the answer as JSON has it; numbers that are not finite become null when written."""
     outcome = told.outcome
     fields = to_builtins(outcome)

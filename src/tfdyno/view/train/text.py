@@ -23,12 +23,12 @@ from tfdyno.words.bench.measurement import (
 if TYPE_CHECKING:
     from tfdyno.core.doctor.finding import Finding
     from tfdyno.core.train.training import TrainOutcome
-    from tfdyno.view.train.document import TrainTold
+    from tfdyno.view.train.document import TrainReport
 
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
 
-def train_text(told: TrainTold, *, width: int = WIDTH, colour: bool = False) -> str:
+def train_text(told: TrainReport, *, width: int = WIDTH, colour: bool = False) -> str:
     """Return the whole answer.
 
     Args:
@@ -48,7 +48,7 @@ def train_text(told: TrainTold, *, width: int = WIDTH, colour: bool = False) -> 
     return "\n\n".join(block for block in blocks if block)
 
 
-def headline(told: TrainTold) -> str:
+def headline(told: TrainReport) -> str:
     """Say what was learned, in how many epochs and steps, how long it took and how fast it was."""
     outcome = told.outcome
     name = PurePath(told.reference.partition(":")[0]).name or told.reference
@@ -70,7 +70,7 @@ def metrics_words(outcome: TrainOutcome) -> str:
     return ", ".join(named_metrics(last))
 
 
-def facts(told: TrainTold) -> list[tuple[str, str]]:
+def facts(told: TrainReport) -> list[tuple[str, str]]:
     """List where everything is, and what the numbers rest on; empty words: nothing is known."""
     outcome = told.outcome
     kept = plural(len(outcome.checkpoints), "checkpoint")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tfdyno.core.base.interval import Interval
     from tfdyno.core.choose.advice import Assumed
     from tfdyno.core.measure.feed import Feed, FeedLaw, FeedNeed
-    from tfdyno.core.measure.feed_document import FeedTold
+    from tfdyno.core.measure.feed_document import FeedReport
 
 BUSY_RATIO = 0.1
 """The share of the CPUs from which on others spoil the figures."""
@@ -41,13 +41,13 @@ def cpus_words(count: float) -> str:
     return f"{count:g} CPU" + ("" if count == 1 else "s")
 
 
-def headline(told: FeedTold) -> str:
+def headline(told: FeedReport) -> str:
     """Return the rate and what sets it."""
     rate = f"{told.feed.title} gives {rate_words(told.rate_per_s)} on {cpus_words(told.cpus)}"
     return f"{rate}: {pace_words(told)}"
 
 
-def pace_words(told: FeedTold) -> str:
+def pace_words(told: FeedReport) -> str:
     """Return what sets the pace, and what follows for more CPUs."""
     busy = f"{significant(told.busy_cpus, 2)} of {cpus_words(told.cpus)} busy"
     if told.pace == "cpu" and told.other_ratio > BUSY_RATIO:
@@ -67,7 +67,7 @@ def pace_words(told: FeedTold) -> str:
     return f"neither CPU, disk nor one thread is full ({busy}): it waits, for a network or a lock."
 
 
-def _python_words(told: FeedTold) -> str:
+def _python_words(told: FeedReport) -> str:
     feed = told.feed
     if feed.kind == "generator":
         return (
@@ -87,7 +87,7 @@ def _python_words(told: FeedTold) -> str:
     )
 
 
-def about(told: FeedTold) -> str:
+def about(told: FeedReport) -> str:
     """Return what was measured: batches, bytes, the state of the files."""
     feed = told.feed
     size = f"batches of {feed.batch_size:,}, {format_bytes(feed.batch_bytes)} each"
@@ -110,7 +110,7 @@ def state_words(feed: Feed) -> str:
     return "all in memory (warm)" if share < 0.01 else f"{percent(min(1.0, share))} from the disk"
 
 
-def limits(told: FeedTold) -> list[tuple[str, str]]:
+def limits(told: FeedReport) -> list[tuple[str, str]]:
     """Return what each part could give by itself."""
     law = told.law
     found = []
@@ -130,7 +130,7 @@ def limits(told: FeedTold) -> list[tuple[str, str]]:
     return [(name, text) for name, text in found if text]
 
 
-def _scaling(told: FeedTold) -> str:
+def _scaling(told: FeedReport) -> str:
     points = told.law.points
     if len(points) < 2:
         return "; with fewer CPUs it was not measured"
@@ -139,7 +139,7 @@ def _scaling(told: FeedTold) -> str:
     return f"; {few} gave {significant(first)}, all {significant(last / first, 3)} times that"
 
 
-def _disk(told: FeedTold) -> str:
+def _disk(told: FeedReport) -> str:
     disk = told.feed.disk
     if disk is None:
         return ""
@@ -153,14 +153,14 @@ def _disk(told: FeedTold) -> str:
     return f"{most} samples/s: {cold} in order, {warm} from memory ({what}{where})"
 
 
-def _cold(told: FeedTold) -> str:
+def _cold(told: FeedReport) -> str:
     if told.cold_per_s is None:
         return ""
     share = percent(min(1.0, told.cold_disk_ratio))
     return f"{rate_words(told.cold_per_s)} while {share} of the bytes came from the disk"
 
 
-def need_cells(need: FeedNeed, told: FeedTold) -> list[str]:
+def need_cells(need: FeedNeed, told: FeedReport) -> list[str]:
     """Write a card's row: name, step, need, CPUs for it with their range, and what it gets here."""
     fewest, best, most = need.cpus
     if best is None:
@@ -179,7 +179,7 @@ def need_cells(need: FeedNeed, told: FeedTold) -> list[str]:
     ]
 
 
-def need_sentence(need: FeedNeed, told: FeedTold) -> str:
+def need_sentence(need: FeedNeed, told: FeedReport) -> str:
     """Say what the measured machine does for a card: how much of it is fed, and what it needs."""
     share, fed = significant(need.fed_ratio, 2), told.fed_ratio(need)
     card = f"{a_card(brief(need.gpu_name))} ({dashed(fed.low, fed.high)})"
@@ -206,7 +206,7 @@ def assumption_words(feed: Feed, law: FeedLaw, assumed: Assumed) -> str:
     )
 
 
-def warnings_of(told: FeedTold) -> list[str]:
+def warnings_of(told: FeedReport) -> list[str]:
     """Return what a reader must know to trust the figures."""
     feed = told.feed
     found = list(feed.notes)
