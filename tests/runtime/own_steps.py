@@ -75,3 +75,33 @@ coder.compile("adam")
 coder.fit(np.random.default_rng(0).random((64, 8)).astype("float32"), batch_size=16, epochs=2)
 print("decoded", coder.decoder(np.zeros((1, 2), "float32")).shape)
 '''
+
+HANDED = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+class Handed(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.inner = keras.layers.Dense(1)
+
+    def compile(self, own):
+        super().compile()
+        self.own = own
+
+    def call(self, x):
+        return self.inner(x)
+
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self(x) - y) ** 2)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.own.apply_gradients(zip(gradients, self.trainable_variables))
+        return {"loss": loss}
+
+model = Handed()
+model.compile(keras.optimizers.SGD(0.1))
+model.fit(np.ones((64, 4), "float32"), np.full((64, 1), 100.0, "float32"), batch_size=8, epochs=1)
+"""

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.runtime.own_steps import CODER, PAIR
+from tests.runtime.own_steps import CODER, HANDED, PAIR
 from tests.runtime.training_child import case
 from tests.runtime.trainings import Run, all_trained
 
@@ -52,6 +52,7 @@ RUNS = {
     ),
     "coder": Run(code=CODER, settings=OUT),
     "accumulated": Run(code=LAZY, recipe={"accumulation": 2}, settings=OUT),
+    "clipped": Run(code=HANDED, recipe={"clip_norm": 0.5}, settings=OUT),
     "lazy_on_two": Run(code=LAZY, recipe=TWO, settings=OUT),
     "sized_on_two": Run(
         code=SIZED.replace("Sequential([layers.D", "Sequential([keras.Input((8,)), layers.D"),
@@ -121,6 +122,13 @@ def test_what_is_set_on_an_optimizer_that_its_step_does_not_use_is_refused(
         "accumulation cannot be set for pair: its train_step updates by optimizers of its own; set "
         "it on those in the script."
     )
+
+
+def test_an_optimizer_that_is_handed_to_compile_under_another_name_is_not_the_one_of_keras(
+    found: dict[str, Any],
+) -> None:
+    """Keras builds its own, unused one with the model, which is called by its data here."""
+    assert found["clipped"]["refused"].startswith("clip_norm cannot be set for handed: ")
 
 
 def test_on_two_replicas_it_trains_where_its_networks_know_their_inputs(

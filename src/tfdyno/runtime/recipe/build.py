@@ -28,7 +28,7 @@ def build_for(model: Model, element_spec: Spec) -> None:
         element_spec: Of the dataset: (x,), (x, y) or (x, y, sample_weight), batched.
     """
     build_model(model, element_spec)
-    if not (model.optimizer is None or model.optimizer.built or is_aside(model)):
+    if not (model.optimizer is None or model.optimizer.built or _is_aside(model)):
         model.optimizer.build(model.trainable_variables)
 
 
@@ -50,7 +50,7 @@ def build_model(model: Model, element_spec: Spec) -> None:
     model._symbolic_build(data_batch=tf.nest.map_structure(_leaf, element_spec))
 
 
-def is_aside(model: Model) -> bool:
+def _is_aside(model: Model) -> bool:
     """Return whether a built model's step updates by other optimizers than ``compile``'s."""
     kept, *others = optimizers_of(model)
     return has_own_step(model) and not kept.built and any(each.built for each in others)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.runtime.base.replicas import replicas
+from tfdyno.runtime.base.step_hooks import has_own_step
 from tfdyno.runtime.checkpoint.state import State, optimizers_of, state_of
 from tfdyno.runtime.recipe import preprocessing
 from tfdyno.runtime.recipe.build import (
@@ -14,7 +15,6 @@ from tfdyno.runtime.recipe.build import (
     build_model,
     change_model,
     is_always_full,
-    is_aside,
 )
 from tfdyno.runtime.recipe.composed_step import ComposedStep, Whole
 from tfdyno.runtime.recipe.settle import is_composed, settle_training, taken_over
@@ -173,10 +173,14 @@ class Engine:
 
 
 def _refuse_unreached(model: Model, recipe: Recipe) -> None:
-    """Refuse what is set on the optimizer of ``compile`` where the step uses others."""
+    """Refuse what is set on the optimizer of ``compile`` where an own step may use others.
+
+    Which ones it uses is not told by which are built: Keras builds that of ``compile`` itself.
+    """
     plain = Recipe()
     unreached = [name for name in OF_OPTIMIZER if getattr(recipe, name) != getattr(plain, name)]
-    if unreached and is_aside(model):
+    others = [one for one in optimizers_of(model) if one is not model.optimizer]
+    if unreached and others and has_own_step(model):
         raise UsageError(
             f"{unreached[0]} cannot be set for {model.name}",
             why="its train_step updates by optimizers of its own",
