@@ -34,14 +34,14 @@ model.fit(numpy.ones((8192, 256)), numpy.ones((8192, 1)), batch_size=4096)
 
 
 @pytest.fixture
-def request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainRequest:
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainRequest:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(SCRIPT)
     return TrainRequest(workload=parse_reference("train.py"), settings=RunSettings(output="run"))
 
 
-def test_the_plan_is_estimated_for_the_named_card(request: TrainRequest, tmp_path: Path) -> None:
-    plan = preview(request, gpu="l4")
+def test_the_plan_is_estimated_for_the_named_card(asked: TrainRequest, tmp_path: Path) -> None:
+    plan = preview(asked, gpu="l4")
     assert (plan.title, plan.parameter_count, plan.optimizer) == ("line", 68, "sgd")
     assert (plan.batch_size, plan.samples_per_epoch, plan.steps_per_epoch) == (32, 640, 20)
     assert (plan.epochs, plan.gpu_name, plan.output) == (2, "L4", "run")
@@ -50,7 +50,7 @@ def test_the_plan_is_estimated_for_the_named_card(request: TrainRequest, tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.py"]
 
     recipe = Recipe(strategy="mirrored", devices=2, precision="mixed_float16", remat="blocks")
-    shared = preview(replace(request, recipe=recipe), gpu="l4")
+    shared = preview(replace(asked, recipe=recipe), gpu="l4")
     assert (shared.replicas, shared.batch_size, shared.global_batch_size) == (2, 16, 32)
     assert shared.estimate is not None
     assert (shared.estimate.replicas, shared.estimate.precision) == (2, "mixed_float16")
@@ -84,11 +84,11 @@ def test_the_memory_of_a_chain_follows_remat(
 
 
 def test_without_a_card_the_plan_stands_without_an_estimate(
-    request: TrainRequest, monkeypatch: pytest.MonkeyPatch
+    asked: TrainRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     settings = RunSettings(epochs=5, steps_per_epoch=7)
-    plan = preview(replace(request, settings=settings, recipe=Recipe(batch_size=8)))
+    plan = preview(replace(asked, settings=settings, recipe=Recipe(batch_size=8)))
     assert plan.estimate is None
     assert plan.notes[0] == NO_GPU
     assert (plan.batch_size, plan.steps_per_epoch, plan.epochs) == (8, 7, 5)
@@ -96,9 +96,9 @@ def test_without_a_card_the_plan_stands_without_an_estimate(
 
 
 def test_a_folder_that_is_taken_is_told_before_the_trace(
-    request: TrainRequest, tmp_path: Path
+    asked: TrainRequest, tmp_path: Path
 ) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")
     with pytest.raises(UsageError, match="run holds a run already"):
-        preview(request, gpu="l4")
+        preview(asked, gpu="l4")
