@@ -28,7 +28,7 @@ def assumption_sources() -> dict[str, str]:
 
 @cache
 def serving_overhead() -> ServingOverhead:
-    """What a request costs beside the model; raises ``UsageError`` when the file is damaged."""
+    """Read what a request costs beside the model; raises ``UsageError`` for a damaged file."""
     return read_values(SERVING_FILE, ServingOverhead)
 
 
@@ -39,7 +39,7 @@ def serving_overhead_sources() -> dict[str, str]:
 
 
 def read_values(file: str, kind: type[T]) -> T:
-    """The values of a file in which every number has a source beside it."""
+    """Return the values of a file in which every number has a source beside it."""
     rows = read_toml(DATA / file)
     return from_builtins({name: row["value"] for name, row in rows.items()}, kind, where=file)
 

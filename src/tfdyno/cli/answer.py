@@ -32,7 +32,7 @@ class Answer:
 
 
 def noted(error: BaseException, note: str) -> BaseException:
-    """The error with a note on what is kept, or was told, of the work that it ended."""
+    """Return the error with a note on what is kept, or was told, of the work that it ended."""
     error.add_note(note)
     return error
 

@@ -111,7 +111,7 @@ def parameters(options: type) -> Iterator[click.Parameter]:
 
 
 def filled(options: type[Options], given: Mapping[str, object]) -> Options:
-    """The dataclass with what click has read."""
+    """Return the dataclass with what click has read."""
     values = {}
     for one in fields(cast("Any", options)):
         shared = one.metadata.get(_GROUP)
@@ -120,7 +120,7 @@ def filled(options: type[Options], given: Mapping[str, object]) -> Options:
 
 
 def values_of(options: object) -> dict[str, Any]:
-    """What click has read, by name."""
+    """Return what click has read, by name."""
     found: dict[str, Any] = {}
     for one in fields(cast("Any", options)):
         value = getattr(options, one.name)

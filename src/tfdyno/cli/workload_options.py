@@ -138,7 +138,7 @@ def workload_from(
 
 
 def _asked(software: SoftwareOptions) -> str:
-    """What ``--tf`` and ``--backend`` ask for; empty where neither is given."""
+    """Return what ``--tf`` and ``--backend`` ask for; empty where neither is given."""
     release, backend = software.tensorflow, software.backend
     if release and backend == "jax":
         raise UsageError("--tf and --backend jax contradict each other", remedy="give one of them")

@@ -112,7 +112,7 @@ def _tls(request: LoadServer) -> ssl.SSLContext:
 def _told(
     plan: LoadPlan, found: Recorded, batches: BatchCounts, bodies: Sequence[Body]
 ) -> StageRun:
-    """What was recorded; times to the microsecond."""
+    """Return what was recorded; times to the microsecond."""
     return StageRun(
         plan=plan,
         began_at="",

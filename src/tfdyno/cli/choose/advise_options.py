@@ -90,7 +90,7 @@ class Options(PredictOptions):
 
 
 def conditions_of(options: Options) -> Conditions:
-    """What is ruled out, and what there is already; raises ``UsageError``."""
+    """Return what is ruled out, and what there is already; raises ``UsageError``."""
     from tfdyno.catalog.gpus import parse_list
     from tfdyno.jobs.choose.market import Conditions
 

@@ -247,7 +247,7 @@ def _told(measured: tuple[Any, ...]) -> tuple[list[Side], Comparison | None]:
 
 
 def _costs(one: Measurement, found: Summary) -> dict[str, Any]:
-    """What the measured speed costs where the card is priced: as fields of ``Side``."""
+    """Return what the measured speed costs where the card is priced: as fields of ``Side``."""
     from tfdyno.core.base.codec import to_builtins
     from tfdyno.jobs.bench.compare import priced
     from tfdyno.words.bench.comparison import price_words
@@ -276,7 +276,7 @@ def _page(sides: list[Side], comparison: Comparison | None, folder: str) -> str:
 
 
 def _container(options: _Options) -> Answer:
-    """The command that repeats the bench in a pinned image; nothing is started."""
+    """Return the command that repeats the bench in a pinned image; nothing is started."""
     from tfdyno.jobs.bench.container import container
     from tfdyno.view.base.text import wrapped
 

@@ -43,7 +43,7 @@ class JaxOptions:
 
 
 def jax_plan(options: JaxOptions, *, folder: str = "") -> JaxPlan | None:
-    """What is asked; None: it trains on TensorFlow.
+    """Return what is asked; None: it trains on TensorFlow.
 
     Args:
         options: As typed.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def answer(launched: Launched, plan: LaunchPlan) -> Answer:
-    """What came of it, with the command that goes on where it was ended.
+    """Return what came of it, with the command that goes on where it was ended.
 
     Args:
         launched: What came of the training.

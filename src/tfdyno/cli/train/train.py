@@ -129,7 +129,7 @@ def _preview(
 
 
 def answer(trained: Trained, notes: tuple[str, ...] = ()) -> Answer:
-    """What came of a training on this machine."""
+    """Return what came of a training on this machine."""
     from tfdyno.view.train.document import TrainReport
 
     told = TrainReport(
@@ -145,7 +145,7 @@ def answer(trained: Trained, notes: tuple[str, ...] = ()) -> Answer:
 
 
 def answer_of(told: TrainReport, **more: object) -> Answer:
-    """What came of a training; the exit code is 1 where a finding is an error.
+    """Return what came of a training; the exit code is 1 where a finding is an error.
 
     Args:
         told: With its folder in full, which the text shortens.

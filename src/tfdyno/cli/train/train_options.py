@@ -99,7 +99,7 @@ def kept_settings(what: What, how: How) -> dict[str, Any]:
 def question_from(
     named: WorkloadOptions, run: Run, *, python: str | None, unsafe: bool
 ) -> TrainRequest:
-    """What is asked, with a recipe that is read; raises ``UsageError``."""
+    """Return what is asked, with a recipe that is read; raises ``UsageError``."""
     from tfdyno.core.train.training import RunSettings
     from tfdyno.jobs.train.train import TrainRequest
 
@@ -125,7 +125,7 @@ def recipe_given(what: What) -> Recipe:
 
 
 def run_words(run: Run, *, unsafe: bool) -> tuple[str, ...]:
-    """A training as it was given, for a command on another machine.
+    """Return a training as it was given, for a command on another machine.
 
     The recipe is written out setting by setting, so that its file need not be there.
     """

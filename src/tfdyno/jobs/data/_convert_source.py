@@ -58,7 +58,7 @@ class Listed:
         return replace(self, images=tuple(images))
 
     def shard(self, file: str, first: int, end: int) -> ShardPlan:
-        """What the child is told of a shard of the records from ``first`` to before ``end``."""
+        """Tell the child of a shard of the records from ``first`` to before ``end``."""
         images = ((one.path, one.label, one.size_bytes) for one in self.images[first:end])
         return ShardPlan(file=file, images=tuple(images), rows=(first, end))
 

@@ -128,7 +128,7 @@ def measured(
 
 
 def placed(found: MeasuredData) -> Feed:
-    """What the child hands over, with where and when it was measured."""
+    """Return what the child hands over, with where and when it was measured."""
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     return replace(
         found.feed,

@@ -244,7 +244,7 @@ def proof_of(
     reason: str = "",
     kept: bool = False,
 ) -> FixProof:
-    """What was measured of a fix.
+    """Return what was measured of a fix.
 
     Args:
         fix: Its cause and settings.

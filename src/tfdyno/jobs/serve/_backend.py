@@ -134,7 +134,7 @@ def check_port(host: str, port: int, option: str) -> None:
 
 
 def said_by(event: Event) -> Said | None:
-    """What a process said; None: it has ended."""
+    """Return what a process said; None: it has ended."""
     return decode(event.content, EVENTS[event.content["event"]]) if event.content else None
 
 

@@ -39,7 +39,7 @@ class Answers:
         return tuple(one for one in self.told if isinstance(one, kind))
 
     def one(self, kind: type[Noun]) -> Noun | None:
-        """The answer of a kind that is told once; None where it is missing."""
+        """Return the answer of a kind that is told once; None where it is missing."""
         return next(iter(self.every(kind)), None)
 
 

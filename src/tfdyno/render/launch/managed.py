@@ -38,7 +38,7 @@ class Machine:
 def job_file(
     plan: LaunchPlan, fields: dict[str, Any], start: str, *, service: str, source: str
 ) -> str:
-    """A job as YAML, with comments that say how it is started and how far it can be trusted.
+    """Return a job as YAML, with comments that say how it is started and how far it can be trusted.
 
     Args:
         plan: What is to run.

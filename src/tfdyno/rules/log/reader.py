@@ -44,7 +44,7 @@ _SIGNS = bytes(code for code in range(128) if chr(code) not in "ghijklmnopqrstuv
 
 
 def template(text: bytes, noise: bytes = _NOISE + _DIGITS) -> bytes:
-    r"""What is left of each line without its noise, in lower case.
+    r"""Return what is left of each line without its noise, in lower case.
 
     >>> template(b"W 10:33:01 Could not load 'libcudnn.so.8'\nEpoch 1/10\n")
     b'w::couldnotloadlibcudnn.so.\nepoch/\n'

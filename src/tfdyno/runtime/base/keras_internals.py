@@ -41,7 +41,7 @@ def modules_of(name: str) -> list[Module]:
 
 
 def stateless_scope() -> Value:
-    """The ``keras.StatelessScope`` that is entered, or None: it has no public question for it."""
+    """Return the ``keras.StatelessScope`` that is entered, or None: nothing public tells."""
     from keras.src.backend.common.stateless_scope import get_stateless_scope
 
     return get_stateless_scope()
@@ -105,21 +105,21 @@ def output_spec(model: Model, inputs: Value, **options: Any) -> Value:
 
 
 def made_seed_generator() -> Value:
-    """The generator of ``keras.random`` without a seed, made where it is missing: not public."""
+    """Return ``keras.random``'s generator without a seed, made if missing: not public."""
     from keras.src.random.seed_generator import global_seed_generator
 
     return global_seed_generator()
 
 
 def seed_generator() -> Value:
-    """The same, or None where nothing has drawn from it yet."""
+    """Return the same, or None where nothing has drawn from it yet."""
     from keras.src.backend.common.global_state import get_global_attribute
 
     return get_global_attribute("global_seed_generator")
 
 
 def mask_of(tensor: Tensor) -> Value:
-    """The mask that Keras hangs on a tensor, or None: layers alone are given it."""
+    """Return the mask that Keras hangs on a tensor, or None: layers alone are given it."""
     from keras.src.backend.common.masking import get_keras_mask
 
     return get_keras_mask(tensor)
@@ -172,7 +172,7 @@ def data_adapter(*data: Any, **options: Any) -> Value:
 
 
 def without_validation(data: tuple[Any, ...], share: float) -> tuple[Any, ...]:
-    """The arrays of a ``fit`` but for its ``validation_split``, which is taken within ``fit``."""
+    """Return a ``fit``'s arrays but for ``validation_split``, which ``fit`` itself takes."""
     from keras.src.trainers.data_adapters.array_slicing import train_validation_split
 
     return tuple(train_validation_split(data, validation_split=share)[0])
@@ -186,7 +186,7 @@ def shuffles_arrays(adapter: Value) -> bool:
 
 
 def epoch_iterator_type() -> Value:
-    """What ``fit`` reads each epoch by on TensorFlow; it takes a data adapter's arguments."""
+    """Return what ``fit`` reads each epoch by on TensorFlow, of a data adapter's arguments."""
     from keras.src.backend.tensorflow.trainer import TFEpochIterator
 
     return TFEpochIterator
@@ -257,7 +257,7 @@ def run_graph(function: Function, inputs: Sequence[Any], training: Value = None)
 
 
 def input_signature(model: Model) -> Value:
-    """What a model is called with, as ``InputSpec``: ``Model.export`` alone knows it in public.
+    """Return a model's inputs as ``InputSpec``: ``Model.export`` alone knows it in public.
 
     Raises:
         ValueError: It was never called.

@@ -29,14 +29,14 @@ CTC_KERNELS = {"ctc_loss": "CTCLoss", "ctc_loss_v2": "CTCLossV2"}
 
 
 def global_seed() -> int | None:
-    """What ``tf.random.set_seed`` has set, which has no getter; None: nothing."""
+    """Return what ``tf.random.set_seed`` has set, which has no getter; None: nothing."""
     from tensorflow.python.eager import context
 
     return context.global_seed()
 
 
 def operation_seeds() -> random.Random | None:
-    """What draws seeds for operations without one; None: no seed is set. It is not public."""
+    """Return what draws seeds for operations without one; None: no seed is set."""
     from tensorflow.python.eager import context
 
     return getattr(context.context(), "_rng", None)
@@ -81,7 +81,7 @@ def set_session_config(config: Value) -> bool:
 
 
 def memory_limits_bytes() -> dict[str, int]:
-    """What TensorFlow may take of each device, as ``GPU:0``: ``tf.config`` tells what was set.
+    """Return what TensorFlow may take of each device; ``tf.config`` tells what was set.
 
     Raises:
         RuntimeError: The devices cannot be opened.
@@ -154,7 +154,7 @@ def operation_flops(graph: Graph, node: Value) -> float | None:
 
 
 def loop_body(loop: Operation) -> Graph:
-    """The graph of a ``While``: its attribute names it, and nothing public gives it."""
+    """Return the graph of a ``While``: its attribute names it, and nothing public gives it."""
     from tensorflow.python.ops import while_v2
 
     return while_v2._get_graph(loop, "body", "_body_graph")
@@ -182,7 +182,7 @@ def unrecorded() -> Change[None]:
 
 
 def with_constants(function: Function) -> Function:
-    """A concrete function with its variables as constants; the public one takes sessions."""
+    """Return a concrete function with its variables as constants; the public one takes sessions."""
     from tensorflow.python.framework.convert_to_constants import (
         convert_variables_to_constants_v2,
     )
@@ -191,14 +191,14 @@ def with_constants(function: Function) -> Function:
 
 
 def unliftable_error() -> type[Exception]:
-    """What is raised where variables of a ``tf.function`` are made from what it computes."""
+    """Return what is raised where variables of a ``tf.function`` are made from what it computes."""
     from tensorflow.python.eager.lift_to_graph import UnliftableError
 
     return UnliftableError
 
 
 def python_function_of(token: bytes) -> Value:
-    """The function that a ``PyFunc`` calls, by its token; None: not known. The table is inside."""
+    """Return the function of a ``PyFunc``'s token; None: not known. The table is inside."""
     from tensorflow.python.ops import script_ops
 
     called = script_ops._py_funcs.get(token.decode())
@@ -234,7 +234,7 @@ def nexts_changed(change: Callable[[Function], Function]) -> Change[None]:
 
 
 def iterator_model(iterator: Value) -> Value:
-    """What TensorFlow has measured of the stages of a running iterator: a ``ModelProto``.
+    """Return what TensorFlow has measured of the stages of a running iterator: a ``ModelProto``.
 
     Raises:
         ImportError: This TensorFlow does not tell.
@@ -247,7 +247,7 @@ def iterator_model(iterator: Value) -> Value:
 
 
 def stage_over(stage: Dataset, below: Dataset, variant: Value, parallel: str = "") -> Dataset:
-    """The same stage, or a parallel ``map`` or ``interleave`` as it is, over a new variant.
+    """Return the same stage, or a parallel ``map`` or ``interleave`` as it is, over a new variant.
 
     Public constructors trace functions anew and draw other seeds.
     """

@@ -293,7 +293,7 @@ class _Parts:
             self.iterator = iterator
 
     def _time_steps(self, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """The train function with the clock around it, which ends the training."""
+        """Return the train function with the clock around it, which ends the training."""
         self.run_step, times = run, self.times
 
         def timed(iterator: DataIterator) -> Value:

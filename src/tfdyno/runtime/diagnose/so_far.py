@@ -78,7 +78,7 @@ class SoFar:
         return type(error)(error.what, why=error.why, remedy=remedy)
 
     def _seen(self, end: str) -> SeenSteps | None:
-        """The facts, where there are steady steps; before, times say how TensorFlow starts."""
+        """Return the facts of steady steps; before, times say how TensorFlow starts."""
         times = self._times
         if times is None or self._facts is None or times.own_from < 0:
             return None

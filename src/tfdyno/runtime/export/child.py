@@ -170,7 +170,7 @@ def _vocabularies(source: Source) -> dict[str, int]:
 
 
 def _keep_for_torch(source: Source, before: Runner, data: Data, folder: Path) -> ForTorch:
-    """Inputs and outputs as files, for a child whose interpreter need not have TensorFlow."""
+    """Write inputs and outputs for a child whose interpreter need not have TensorFlow."""
     import numpy as np
 
     from tfdyno.runtime.export.verify import amounts, chunk, fixed_batch, judged

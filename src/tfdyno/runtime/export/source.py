@@ -57,7 +57,7 @@ class Source:
 
 
 def load(asked: SourceModel, example: Mapping[str, Any] | None) -> Source:
-    """The model that is asked for.
+    """Return the model that is asked for.
 
     Args:
         asked: The model, and what is to stand around it.

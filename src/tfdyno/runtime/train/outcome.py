@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def updates_of(model: Model, taken: int, steps: int, accumulation: int) -> tuple[int, int]:
-    """Updates of the weights, and those that an overflow has skipped.
+    """Return updates of the weights, and those that an overflow has skipped.
 
     Args:
         model: After its training.
@@ -65,7 +65,7 @@ def applied(model: Model, recipe: Recipe, *, compiled: bool) -> tuple[Applied, .
 
 
 def beside_asked(recipe: Recipe, found: Mapping[str, object]) -> tuple[Applied, ...]:
-    """The settings that differ from those of the plain recipe, with what was found of each."""
+    """Return settings other than the plain recipe's, with what was found of each."""
     plain = Recipe()
     return tuple(
         Applied(name=name, asked=_told(getattr(recipe, name)), reported=_told(value))

@@ -71,7 +71,7 @@ def table_hours(value_h: float) -> str:
 
 
 def table_hours_range(value_h: Interval) -> str:
-    """The range of a duration in hours, both ends with the digits of the best estimate."""
+    """Return the range of a duration in hours, both ends with the digits of the best estimate."""
     places = _hour_places(value_h.best)
     return f"{value_h.low:,.{places}f}–{value_h.high:,.{places}f}"
 
@@ -130,7 +130,7 @@ def table_ms(seconds: float) -> str:
 
 
 def table_ms_range(value_s: Interval) -> str:
-    """The range of a step in milliseconds, both ends with the digits of the best estimate."""
+    """Write a step's range in milliseconds, both ends with the digits of the best estimate."""
     places = 0 if value_s.best >= 0.01 else 1 if value_s.best >= 0.001 else 2
     return f"{value_s.low * 1e3:,.{places}f}–{value_s.high * 1e3:,.{places}f}"
 
@@ -201,7 +201,7 @@ def plural(count: int, noun: str, many: str = "") -> str:
 
 
 def listed(names: Sequence[str], *, most: int = 0) -> str:
-    """``a``, ``a and b``, ``a, b and c``; past ``most`` names the rest is counted."""
+    """Join ``a``, ``a and b``, ``a, b and c``; past ``most`` names the rest is counted."""
     shown = list(names)
     if most and len(shown) > most + 1:
         shown = [*shown[:most], f"{len(names) - most} more"]
