@@ -95,7 +95,7 @@ UNIT_FREE_FIELDS = {
     "Interval.low", "Interval.best", "Interval.high", "Scaled.fixed", "Scaled.per_sample",
     "Gain.low", "Gain.best", "Gain.high",  # times as fast
     "HostFacts.usable_cpus", "HostFacts.offered_cpus",  # a count that a container may divide
-    "FeedRound.cpus", "FeedPoint.cpus", "FeedTold.busy_cpus",  # as well
+    "FeedRound.cpus", "FeedPoint.cpus", "FeedReport.busy_cpus",  # as well
     "LitertTensor.scale", "EdgePort.scale",  # of an integer, in the unit of what the model takes
     "StageFacts.elements",  # a count per batch
     # In the unit of the model's output.
@@ -111,7 +111,7 @@ UNIT_FREE_FIELDS = {
     "Parameter.value", "Parameter.low", "Parameter.high", "Parameter.prior",  # ``unit`` says it
     "ProductLaw.lone_tiles", "ProductLaw.exponent",  # a count with a half; of a norm
     "Constant.value", "Constant.low", "Constant.high", "Term.amount",  # as well
-    "FeedTold.grows",  # an exponent
+    "FeedReport.grows",  # an exponent
     "TimeModel.sustained_clock",  # a share of the boost clock
     "TimeModel.values",  # each parameter has its own unit
     # Milliseconds, as the options of serve and its answer have them.
@@ -174,12 +174,12 @@ def test_light_commands_start_within_the_budget(words: list[str]) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="CPU time of a child is read with wait4")
 @pytest.mark.parametrize("words", [["gpus"], ["doctor", "--quick"]], ids=" ".join)
 def test_light_commands_take_few_times_what_a_bare_python_takes(words: list[str]) -> None:
-    # scripts/bench measures it with more turns: 3 to 4 times.
+    # scripts/bench measures it with more turns: 3 to 4.5 times.
     command = [sys.executable, "-m", "tfdyno", *words]
     cpu_time_s(command)  # what Python compiles is kept
-    taken = [(cpu_time_s(command), cpu_time_s(BARE)) for _ in range(8)]
-    own_s, bare_s = (min(column) for column in zip(*taken, strict=True))
-    assert own_s < 5.0 * bare_s
+    # Work beside them slows both, the larger one more: the best turn counts.
+    turns = [cpu_time_s(command) / cpu_time_s(BARE) for _ in range(12)]
+    assert min(turns) < 5.0
 
 
 def cpu_time_s(command: list[str]) -> float:

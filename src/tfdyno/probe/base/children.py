@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tfdyno.core.messages.nvidia import KINDS, Told
-from tfdyno.core.messages.wire import decode
-
 if TYPE_CHECKING:
     import subprocess  # noqa: TC004  (imported where a child is started)
     from collections.abc import Iterator, Mapping
 
+    from tfdyno.core.messages.nvidia import Told  # noqa: TC004  (made where a child has told)
     from tfdyno.probe.base.host import Host
 
 Noun = TypeVar("Noun")
@@ -116,6 +114,9 @@ def start(name: str, script: str, host: Host, request: Mapping[str, Any]) -> Chi
 def _parsed(output: str) -> Iterator[Told]:
     """Read the marked lines; libraries print their own between them."""
     import json
+
+    from tfdyno.core.messages.nvidia import KINDS
+    from tfdyno.core.messages.wire import decode
 
     for line in output.splitlines():
         if line.startswith(MARK):

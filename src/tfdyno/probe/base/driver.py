@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.doctor.machine_facts import DriverFacts, MachineFacts
-from tfdyno.core.messages.nvidia import CudaTold, InitTold, LibraryTold
 from tfdyno.probe.base.attempt import Part, failed, found, not_run
 from tfdyno.probe.base.folders import configured, loader_path
 from tfdyno.probe.base.pci import no_device
@@ -76,6 +75,8 @@ def cuda_driver(host: Host, facts: MachineFacts, answers: Answers) -> Part:
     """Return the driver's newest CUDA and the error of ``cuInit``, as a child told."""
     if not answers.started:
         return not_run(answers.reason or no_device(facts))
+    from tfdyno.core.messages.nvidia import CudaTold, InitTold, LibraryTold  # only with a card
+
     library, init = answers.one(LibraryTold), answers.one(InitTold)
     cuda = answers.one(CudaTold)
     if library is None:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.doctor.machine_facts import GpuFacts, MachineFacts, Process
-from tfdyno.core.messages.nvidia import CardTold, NvmlTold
 from tfdyno.probe.base.attempt import Part, failed, found, not_run
 from tfdyno.probe.base.driver import readable_cuda
 from tfdyno.probe.base.pci import no_device
 
 if TYPE_CHECKING:
+    from tfdyno.core.messages.nvidia import CardTold
     from tfdyno.probe.base.children import Answers
     from tfdyno.probe.base.host import Host
 
@@ -36,6 +36,8 @@ def nvml(_host: Host, facts: MachineFacts, answers: Answers, by_cuda: Answers) -
     if not answers.started:
         nothing = {"gpus": ()} if facts.pci_gpus == facts.device_nodes == () else {}
         return not_run(answers.reason or no_device(facts), **nothing)
+    from tfdyno.core.messages.nvidia import CardTold, NvmlTold  # only where there is a card
+
     head, told = answers.one(NvmlTold), answers.every(CardTold)
     if head is None or head.error:
         why = head.error if head else answers.reason or "it told nothing"

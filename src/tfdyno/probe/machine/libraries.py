@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.doctor.machine_facts import Distribution, LibraryFacts, MachineFacts
-from tfdyno.core.messages.nvidia import LibraryTold
 from tfdyno.probe.base.attempt import Part, failed, found, not_run
 from tfdyno.probe.base.distributions import join
 from tfdyno.probe.base.folders import configured, everywhere, loader_path, package_folders
 
 if TYPE_CHECKING:
+    from tfdyno.core.messages.nvidia import LibraryTold
     from tfdyno.probe.base.children import Answers
     from tfdyno.probe.base.host import Host
     from tfdyno.probe.machine.wanted_libraries import Wanted
@@ -54,6 +54,8 @@ def libraries(host: Host, facts: MachineFacts, answers: Answers) -> Part:
     names = wanted_here(facts)
     if host.is_live and not answers.started:
         return not_run(answers.reason)
+    from tfdyno.core.messages.nvidia import LibraryTold  # only where there is a card
+
     told = {one.name: one for one in answers.every(LibraryTold)}
     untold = [one.soname for one in names if one.soname not in told]
     have = tuple(
@@ -112,6 +114,8 @@ def readable(library: str, number: int) -> str:
 def _told(one: Wanted, told: LibraryTold | None, facts: MachineFacts, files: Files) -> LibraryFacts:
     """Return what the child told; a library on which it died is one that cannot be loaded."""
     died = f"{one.soname}: the process that loaded it did not survive"
+    from tfdyno.core.messages.nvidia import LibraryTold
+
     told = told or LibraryTold(name=one.soname, error=died)
     version = readable(one.library, told.version)
     version = version or version_of(told.path, facts.python.distributions, one.package)
