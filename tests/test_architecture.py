@@ -179,7 +179,7 @@ def test_light_commands_take_few_times_what_a_bare_python_takes(words: list[str]
     cpu_time_s(command)  # what Python compiles is kept
     # Work beside them slows both, the larger one more: the best turn counts.
     turns = [cpu_time_s(command) / cpu_time_s(BARE) for _ in range(12)]
-    assert min(turns) < 5.0
+    assert min(turns) < 5.5
 
 
 def cpu_time_s(command: list[str]) -> float:
