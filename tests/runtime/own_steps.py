@@ -96,7 +96,7 @@ class Handed(keras.Model):
     def train_step(self, data):
         x, y = data
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean((self(x) - y) ** 2)
+            loss = tf.reduce_mean((tf.cast(self(x), "float32") - y) ** 2)
         gradients = tape.gradient(loss, self.trainable_variables)
         self.own.apply_gradients(zip(gradients, self.trainable_variables))
         return {"loss": loss}
@@ -105,3 +105,6 @@ model = Handed()
 model.compile(keras.optimizers.SGD(0.1))
 model.fit(np.ones((64, 4), "float32"), np.full((64, 1), 100.0, "float32"), batch_size=8, epochs=1)
 """
+
+KEPT = HANDED.replace("super().compile()", "super().compile(optimizer=own)")
+"""The optimizer that the step keeps is that of ``compile``, wrapped in mixed_float16."""

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.runtime.own_steps import CODER, HANDED, PAIR
+from tests.runtime.own_steps import CODER, HANDED, KEPT, PAIR
 from tests.runtime.training_child import case
 from tests.runtime.trainings import Run, all_trained
 
@@ -53,6 +53,9 @@ RUNS = {
     "coder": Run(code=CODER, settings=OUT),
     "accumulated": Run(code=LAZY, recipe={"accumulation": 2}, settings=OUT),
     "clipped": Run(code=HANDED, recipe={"clip_norm": 0.5}, settings=OUT),
+    "clipped_nowhere": Run(code=HANDED, recipe={"clip_norm": 0.5}),
+    "kept": Run(code=KEPT, recipe={"clip_norm": 0.5}),
+    "kept_half": Run(code=KEPT, recipe={"clip_norm": 0.5, "precision": "mixed_float16"}),
     "lazy_on_two": Run(code=LAZY, recipe=TWO, settings=OUT),
     "sized_on_two": Run(
         code=SIZED.replace("Sequential([layers.D", "Sequential([keras.Input((8,)), layers.D"),
@@ -119,8 +122,8 @@ def test_what_is_set_on_an_optimizer_that_its_step_does_not_use_is_refused(
     found: dict[str, Any],
 ) -> None:
     assert found["accumulated"]["refused"] == (
-        "accumulation cannot be set for pair: its train_step updates by optimizers of its own; set "
-        "it on those in the script."
+        "accumulation cannot be set for pair: its train_step keeps optimizers beside that of "
+        "compile; set it on each of them in the script."
     )
 
 
@@ -128,7 +131,14 @@ def test_an_optimizer_that_is_handed_to_compile_under_another_name_is_not_the_on
     found: dict[str, Any],
 ) -> None:
     """Keras builds its own, unused one with the model, which is called by its data here."""
-    assert found["clipped"]["refused"].startswith("clip_norm cannot be set for handed: ")
+    for name in ("clipped", "clipped_nowhere"):
+        assert found[name]["refused"].startswith("clip_norm cannot be set for handed: "), name
+
+
+def test_that_of_compile_may_be_kept_under_another_name(found: dict[str, Any]) -> None:
+    for name in ("kept", "kept_half"):
+        taken = {one["name"]: one["reported"] for one in found[name]["outcome"]["applied"]}
+        assert taken["clip_norm"] == "0.5", name
 
 
 def test_on_two_replicas_it_trains_where_its_networks_know_their_inputs(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe.recipe import Recipe
 
 TRAINING_ONLY = {"accumulation": 1, "clip_norm": 0.0}
+OF_OPTIMIZER = {**TRAINING_ONLY, "ema": 0.0, "loss_scale": 0.0}
+"""Settings that the optimizer of ``compile`` does."""
 OWN_LOOP = {**TRAINING_ONLY, "steps_per_execution": 1, "batch_size": 0}
 """Settings that only Keras' own loop can take, with the values that mean nothing is asked."""
 
@@ -162,6 +164,8 @@ def settle(model: Model, recipe: Recipe, mode: Mode) -> list[str]:
     notes: list[str] = []
     _check_strategy(model, recipe)
     check_policy(model, recipe)
+    if mode == "train":
+        check_optimizers(model, recipe)
     notes += settle_execution(model, recipe)
     if recipe.steps_per_execution > 1:
         model.steps_per_execution = recipe.steps_per_execution
@@ -216,6 +220,29 @@ def check_policy(model: Model, recipe: Recipe) -> None:
             f"precision = {recipe.precision} does not reach the layers of {model.name}",
             why=f"they keep a policy of their own, {found[0]}",
             remedy="set the precision in the code that builds the model",
+        )
+
+
+def check_optimizers(model: Model, recipe: Recipe) -> None:
+    """Refuse what would reach one of several optimizers of an own ``train_step``, or none.
+
+    Which of them the step uses cannot be told before it runs, and half of a GAN clipped is none.
+
+    Raises:
+        UsageError: The model keeps others than that of ``compile``.
+    """
+    from tfdyno.runtime.base.step_hooks import has_own_step
+    from tfdyno.runtime.checkpoint.state import optimizers_of
+
+    kept = getattr(model, "optimizer", None)
+    of_compile = (kept, getattr(kept, "inner_optimizer", kept))
+    others = [one for one in optimizers_of(model) if all(one is not own for own in of_compile)]
+    names = asked(recipe, OF_OPTIMIZER)
+    if names and others and has_own_step(model):
+        raise UsageError(
+            f"{names[0]} cannot be set for {model.name}",
+            why="its train_step keeps optimizers beside that of compile",
+            remedy="set it on each of them in the script",
         )
 
 

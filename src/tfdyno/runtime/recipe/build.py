@@ -51,7 +51,7 @@ def build_model(model: Model, element_spec: Spec) -> None:
 
 
 def _is_aside(model: Model) -> bool:
-    """Return whether a built model's step updates by other optimizers than ``compile``'s."""
+    """Return whether nothing has built ``compile``'s optimizer, but one that an own step keeps."""
     kept, *others = optimizers_of(model)
     return has_own_step(model) and not kept.built and any(each.built for each in others)
 

@@ -87,7 +87,7 @@ def _einsum_flops(operation: Operation) -> int:
 
 
 def _compute_dtype(model: Model) -> str:
-    """Return that of the layer with the most weights."""
+    """Return the compute dtype of the layer with the most weights."""
     layers = [layer for layer in model._flatten_layers(include_self=False) if layer.weights]
     if not layers:
         return ""
@@ -96,7 +96,7 @@ def _compute_dtype(model: Model) -> str:
 
 
 def _batch_size(arguments: Mapping[str, Any]) -> int:
-    """Return that over all replicas; 0 for what can only be read once."""
+    """Return the batch size over all replicas; 0 for what can only be read once."""
     x = arguments.get("x")
     if not (is_arrays(x) or hasattr(x, "element_spec")):
         return 0

@@ -11,7 +11,12 @@ import tensorflow as tf
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.composition import refuse_float8_under
 from tfdyno.runtime.base.replicas import replicas
-from tfdyno.runtime.recipe.apply import check_policy, set_execution, settle_optimizer
+from tfdyno.runtime.recipe.apply import (
+    check_optimizers,
+    check_policy,
+    set_execution,
+    settle_optimizer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +43,7 @@ def settle_training(model: Model, recipe: Recipe, *, is_split: bool = False) -> 
     if recipe.precision == "float8" and is_composed(model):
         refuse_float8_under(type(model.distribute_strategy).__name__)
     check_policy(model, recipe)
+    check_optimizers(model, recipe)
     if model.run_eagerly and recipe.execution != "auto":
         notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")
         model.run_eagerly = False

@@ -145,7 +145,7 @@ class StepsUnderWay:
 
 
 def _fetched(value: Value) -> Value:
-    """Return what a step returned.
+    """Fetch what a step returned.
 
     It can be there on a worker that dies before it is copied from there. The copy fails then, each
     time with an error of its own, until TensorFlow has another worker do the step again. What a

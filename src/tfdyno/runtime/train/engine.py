@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import UsageError
-from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.runtime.base.replicas import replicas
-from tfdyno.runtime.base.step_hooks import has_own_step
 from tfdyno.runtime.checkpoint.state import State, optimizers_of, state_of
 from tfdyno.runtime.recipe import preprocessing
 from tfdyno.runtime.recipe.build import (
@@ -26,10 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.base.untyped import Dataset, Model, Optimizer, Spec, Value
+    from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.runtime.remat.rewrite import RematPlan
-
-OF_OPTIMIZER = ("accumulation", "clip_norm", "ema", "loss_scale")
-"""Settings of a recipe that an optimizer does."""
 
 
 class Engine:
@@ -140,7 +135,6 @@ class Engine:
                 self._scheduled.build(element_spec)
                 return
             build_for(model, element_spec)
-            _refuse_unreached(model, recipe)
             if self.is_composed:
                 self.composed = ComposedStep(
                     model,
@@ -170,22 +164,6 @@ class Engine:
             type(self.model).make_train_function(self.model, True)
             run = self.model.train_function
         return lambda batch: run(iter([batch]))
-
-
-def _refuse_unreached(model: Model, recipe: Recipe) -> None:
-    """Refuse what is set on the optimizer of ``compile`` where an own step may use others.
-
-    Which ones it uses is not told by which are built: Keras builds that of ``compile`` itself.
-    """
-    plain = Recipe()
-    unreached = [name for name in OF_OPTIMIZER if getattr(recipe, name) != getattr(plain, name)]
-    others = [one for one in optimizers_of(model) if one is not model.optimizer]
-    if unreached and others and has_own_step(model):
-        raise UsageError(
-            f"{unreached[0]} cannot be set for {model.name}",
-            why="its train_step updates by optimizers of its own",
-            remedy="set it on those in the script",
-        )
 
 
 def _iterations(optimizer: Optimizer) -> int:
