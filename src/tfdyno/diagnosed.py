@@ -33,7 +33,7 @@ class DiagnoseResult(ProvenDiagnosis):
     reference: str
     """What was diagnosed."""
     base: Recipe
-    """The diagnosis without the fixes that were kept."""
+    """The recipe without the fixes that were kept."""
     tried: bool = False
     """Whether fixes were asked to be proven."""
     look: str = ""

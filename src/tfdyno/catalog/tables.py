@@ -60,7 +60,7 @@ class Row:
         return int(value)
 
     def yes(self, column: str) -> bool:
-        """Return a cell that says yes or no; raises ``TfdynoError`` for anything else."""
+        """Read a cell that says yes or no; raises ``TfdynoError`` for anything else."""
         text = self.text(column)
         if text not in {"yes", "no"}:
             raise self.fault(f"{column} is '{text}', not yes or no")

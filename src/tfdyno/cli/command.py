@@ -130,7 +130,7 @@ def values_of(options: object) -> dict[str, Any]:
 
 @cache
 def option_names(options: type) -> dict[str, str]:
-    """How options are typed, by the names of their fields."""
+    """Return how options are typed, by the names of their fields."""
     found = {str(one.name): one.opts for one in parameters(options)}
     return {name: next((o for o in opts if o[:2] == "--"), opts[0]) for name, opts in found.items()}
 

@@ -241,7 +241,7 @@ class KernelMaker:
         return max(map(prod, shapes), default=1)
 
     def elementwise_flops(self, launch: Launch) -> Scaled:
-        """Return one FLOP per element of every fused operation that computes."""
+        """Count one FLOP per element of every fused operation that computes."""
         total = Scaled()
         for index in launch.members:
             node = self.graph.nodes[index]

@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         self._read()
 
     def eof_received(self) -> bool:
-        """Return the server sends no more: the end of a body without a length."""
+        """Note that the server sends no more: the end of a body without a length."""
         return False
 
     def connection_lost(self, _error: Exception | None) -> None:

@@ -23,7 +23,7 @@ class Throttling:
 
 
 def quotas(root: Path) -> Iterator[float]:
-    """Return CPU limits of the process's control groups, version 1 and 2: 1.5 for 150 %."""
+    """Yield CPU limits of the process's control groups, version 1 and 2: 1.5 for 150 %."""
     for version, folder in _groups(root):
         if version == 2:
             limit = text_of(folder / "cpu.max").split()
@@ -56,12 +56,12 @@ def throttling(root: Path) -> Throttling:
 
 
 def room_bytes(root: Path) -> Iterator[int]:
-    """Return what each group with a limit of memory has left; cached files count as free."""
+    """Yield what each group with a limit of memory has left; cached files count as free."""
     yield from (room for room, _ in rooms_bytes(root))
 
 
 def rooms_bytes(root: Path) -> Iterator[tuple[int, int]]:
-    """Return the same, each with its limit."""
+    """Yield the same, each with its limit."""
     for version, folder in _groups(root, "memory"):
         names = ("memory.max", "memory.current")
         if version == 1:
@@ -84,7 +84,7 @@ def text_of(file: Path) -> str:
 
 
 def _groups(root: Path, controller: str = "cpu") -> Iterator[tuple[int, Path]]:
-    """Return version and folder of each group of the process, and of those above it."""
+    """Yield version and folder of each group of the process, and of those above it."""
     text = text_of(root / "proc/self/cgroup")
     for controllers, path in re.findall(r"^\d+:([^:]*):(.*)$", text, re.MULTILINE):
         if controllers == "":

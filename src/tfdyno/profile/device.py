@@ -74,7 +74,7 @@ class Events:
 
 
 def gpu_events(profile: Profile) -> list[Events]:
-    """Return one for each GPU that did something, the busiest first."""
+    """Return the events of each GPU that did something, the busiest first."""
     launches, programs = _launches(profile), programs_that_ran(profile)
     planes = [plane for plane in profile.planes if plane.name.startswith("/device:GPU")]
     found = [_together(plane.name, _of_streams(plane, programs), launches) for plane in planes]

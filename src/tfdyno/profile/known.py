@@ -110,7 +110,7 @@ def _is_operation(name: str) -> bool:
 
 
 def _eager(plane: Plane, line: Line) -> Iterator[tuple[int, str]]:
-    """Return single operations that Python started: where each ran, and its type."""
+    """Yield single operations that Python started: where each ran, and its type."""
     is_start = np.array([*(name.startswith(_EAGER) for name in plane.names), False])
     start = np.flatnonzero(is_start[line.name_index])
     if not start.size:

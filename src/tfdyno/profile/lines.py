@@ -58,5 +58,5 @@ class Profile:
 
     @property
     def event_count(self) -> int:
-        """Over all planes."""
+        """The number of events over all planes."""
         return sum(line.begin_s.size for plane in self.planes for line in plane.lines)

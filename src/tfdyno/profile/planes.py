@@ -121,7 +121,7 @@ class _Reader:
     def _frame(
         self, place: Place, begins: wire.Integers, ends: wire.Integers
     ) -> Iterator[tuple[int, int, int, int]]:
-        """Return a line's fields before and after its events, without going through these again."""
+        """Yield a line's fields before and after its events, without going through these again."""
         first = int(begins[0]) if begins.size else place[1]
         for one in wire.parts(self.view, *place):
             if one[2] >= first:

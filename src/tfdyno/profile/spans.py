@@ -38,7 +38,7 @@ class Pieces:
 
     @property
     def length_s(self) -> Times:
-        """Of each piece."""
+        """The length of each piece."""
         return self.end_s - self.begin_s
 
 
@@ -79,7 +79,7 @@ def covers(spans: Spans, at_s: Times) -> Chosen:
 
 
 def run_lengths(length_s: Times, chosen: Chosen) -> Times:
-    """Return for each chosen piece the length of its unbroken run of chosen ones; else 0."""
+    """Return the length of each chosen piece's unbroken run of chosen ones; else 0."""
     if not length_s.size:
         return length_s
     starts = np.concatenate(([True], chosen[1:] != chosen[:-1]))

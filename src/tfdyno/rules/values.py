@@ -97,13 +97,13 @@ def _of_release(release: Release, platform: str) -> dict[str, str]:
 
 
 def _of_card(capability: str, needed_cuda: str) -> dict[str, str]:
-    """Return whether the card is newer than the release's CUDA, which then compiles from PTX."""
+    """Say whether the card is newer than the release's CUDA, which then compiles from PTX."""
     first = first_cuda(capability) if capability and needed_cuda else ()
     return {"card_newer_than_cuda": "yes"} if first > parse(needed_cuda) else {}
 
 
 def _of_support(facts: MachineFacts, knowledge: Knowledge) -> dict[str, str]:
-    """Return that of the card that fares worst."""
+    """Return the values of the card that fares worst."""
     order = ("cannot", "jit", "unknown", "native")
     worst = sorted(knowledge.support, key=lambda one: order.index(one.verdict))
     if not worst:

@@ -61,7 +61,7 @@ def finding(
 def steps(
     fix: Sequence[CauseStep], known: Mapping[str, str], language: Language = "en"
 ) -> Iterator[FixStep]:
-    """Return the steps that apply, of each choice the first; none with unknown names."""
+    """Yield the steps that apply, of each choice the first; none with unknown names."""
     chosen: set[str] = set()
     for step in fix:
         if step.choice in chosen or not holds(step.when, known):

@@ -194,7 +194,7 @@ def copy_contents(source: Path, target: Path) -> None:
 def _copied(
     sources: Iterable[tuple[Path, str]], target: Path, kind: ArtefactKind, name: str
 ) -> Artefact:
-    """Return the artefact, copied and hashed in one go."""
+    """Copy and hash the artefact in one go."""
     files = []
     for path, said in sources:
         place = target / said if said else target

@@ -135,7 +135,7 @@ class RunFolder:
         write_atomic(self.path / RETREATS_FILE, to_json(retreats))
 
     def take_retreats(self) -> tuple[Retreat, ...]:
-        """Return what was left so, once."""
+        """Take what was left so, once."""
         file = self.path / RETREATS_FILE
         try:
             found = from_json(file.read_bytes(), tuple[Retreat, ...], where=str(file))

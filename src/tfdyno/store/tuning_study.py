@@ -96,7 +96,7 @@ class TuningStudy:
 
     @property
     def space(self) -> SearchSpace | None:
-        """Of the study; None: it has not begun."""
+        """The space of the study; None: it has not begun."""
         kept = self._kept(_SPACE)
         return from_json(kept.encode(), SearchSpace, where=FILE) if kept else None
 

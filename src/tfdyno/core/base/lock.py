@@ -119,7 +119,7 @@ def is_held(folder: Path, name: str = ".lock") -> bool:
 
 
 def _take(file: int, *, shared: bool) -> bool:
-    """Whether the lock is taken, or there are no locks here and so nobody can be kept out."""
+    """Take the lock; True as well where there are no locks and nobody can be kept out."""
     if fcntl is None:
         return True
     try:

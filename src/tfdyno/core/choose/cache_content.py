@@ -40,7 +40,7 @@ class CacheContent:
 
     @property
     def size_bytes(self) -> int:
-        """Of all entries."""
+        """The bytes of all entries."""
         return sum(one.size_bytes for one in self.groups)
 
 

@@ -199,7 +199,7 @@ class Explanation:
     """
 
     step_s: float
-    """The step by the model alone."""
+    """The time of the step by the model alone."""
     measured_ratio: float
     """What the user's own measurements multiply it by; 1 without."""
     device_s: float

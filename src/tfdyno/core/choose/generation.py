@@ -14,7 +14,7 @@ class Generation:
     """Releases that run a step alike: their launches, fusions and library kernels."""
 
     name: str
-    """About the year of its newest release: ``2026``."""
+    """About which year its newest release is of: ``2026``."""
     tensorflow: str
     """First release of TensorFlow, major.minor."""
     jax: str

@@ -178,4 +178,4 @@ class Program:
     rematerialisation: Rematerialisation | None = None
     """Only of a program that was compiled for the memory of a card; None: everything is kept."""
     lowering: Lowering = "before"
-    """Which lowering it has, by the quick route only."""
+    """Which lowering it has; told by the quick route only."""

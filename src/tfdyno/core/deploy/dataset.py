@@ -10,9 +10,9 @@ from tfdyno.core.measure.measurement import Comparison
 FORMAT_VERSION = 1
 """The version of the folder's format; another one is refused."""
 MANIFEST, READER = "dataset.json", "read_dataset.py"
-"""The file in the folder of a finished data set, beside its shards."""
+"""The files in the folder of a finished data set, beside its shards."""
 JOURNAL, LOCK = ".conversion.jsonl", ".conversion.lock"
-"""The file in the folder while it is written."""
+"""The files in the folder while it is written."""
 PART = ".part"
 """Ends the name of a file that is not whole yet."""
 Kind = Literal["images", "csv"]
@@ -119,7 +119,7 @@ class Dataset:
 
     @property
     def size_bytes(self) -> int:
-        """Of all shards."""
+        """The bytes of all shards."""
         return sum(one.size_bytes for one in self.shards)
 
 

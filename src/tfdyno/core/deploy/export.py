@@ -178,12 +178,12 @@ class Verification:
 
     @property
     def max_abs(self) -> float:
-        """Of all outputs."""
+        """The largest difference of all outputs."""
         return max((one.max_abs for one in self.differences), default=0.0)
 
     @property
     def top1_ratio(self) -> float | None:
-        """Of the first output that names a class."""
+        """The ratio of the first output that names a class."""
         return next((d.top1_ratio for d in self.differences if d.top1_ratio is not None), None)
 
 

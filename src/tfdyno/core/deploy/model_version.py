@@ -43,7 +43,7 @@ class Artefact:
 
     @property
     def size_bytes(self) -> int:
-        """Of all files."""
+        """The bytes of all files."""
         return sum(one.size_bytes for one in self.files)
 
 

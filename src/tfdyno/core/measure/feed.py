@@ -55,7 +55,7 @@ class DiskFacts:
     read_bytes: int
     """That were read for the two times; the files are chosen over the whole data."""
     cold_s: float
-    """The time after the system was asked to forget them."""
+    """The time of reading them after the system was asked to forget them."""
     warm_s: float
     """The time of reading them at once again."""
     disk_bytes: int

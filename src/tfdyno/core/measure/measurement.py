@@ -81,7 +81,7 @@ class BenchTask:
 
     @property
     def samples_per_step(self) -> int:
-        """Over all replicas; where the batch cannot be told, a step counts as one sample."""
+        """Samples over all replicas; where the batch is not told, a step counts as one sample."""
         return max(self.batch_size, 1) * self.replica_count
 
 
@@ -180,7 +180,7 @@ class Telemetry:
     memory_bytes: tuple[int, ...] = ()
     """Resident memory of the child."""
     disk_read_bytes: tuple[int, ...] = ()
-    """Bytes since the start of the child."""
+    """Bytes read since the start of the child."""
     disk_write_bytes: tuple[int, ...] = ()
     cards: tuple[CardTelemetry, ...] = ()
     cost_ratio: float = 0.0

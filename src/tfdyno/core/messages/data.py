@@ -25,7 +25,7 @@ class Plan:
     looks: int = 5
     """The number of looks at the stages."""
     look_s: float = 0.8
-    """The time of one, its start included."""
+    """The time of one look, its start included."""
     cold: bool = True
     """Whether the system may be asked to forget the files, so that they come from the disk."""
     fewer_cpus: bool = True

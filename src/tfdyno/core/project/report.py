@@ -81,7 +81,7 @@ class StepTold:
     """The one that the step stands for first."""
     document: dict[str, Any] = field(default_factory=dict)
     log: str = ""
-    """What a step told that did not come to its end, relative to the project's folder."""
+    """The log of a step that did not come to its end, relative to the project's folder."""
     last_lines: tuple[str, ...] = ()
     """The last lines of the log."""
     before: Status | Literal[""] = ""

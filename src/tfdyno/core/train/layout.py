@@ -60,7 +60,7 @@ class Placed:
 
     @property
     def bytes(self) -> int:
-        """Of the whole weight."""
+        """The bytes of the whole weight."""
         return math.prod(self.shape) * self.width_bytes
 
 

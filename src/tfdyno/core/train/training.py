@@ -22,7 +22,7 @@ CHECKPOINTS, MODEL = "checkpoints", "model.keras"
 NAN_LOSS, NAN_WEIGHTS = "NaN loss", "NaN weights"
 """Why a training ended early that has nothing to go on with but an earlier checkpoint."""
 MARKERS = "step-*.json"
-"""The folder in ``CHECKPOINTS`` of what makes a checkpoint count."""
+"""The files in ``CHECKPOINTS`` that make a checkpoint count."""
 _TIME = re.compile(r"([\d.]+)\s*(s|min|h)")
 _UNITS_S = {"s": 1.0, "min": MINUTE_S, "h": HOUR_S}
 

@@ -62,7 +62,7 @@ class Trial:
     rates_per_s: tuple[float, ...] = ()
     """Samples per second of each run, over all replicas."""
     beside_s: tuple[float, ...] = ()
-    """The small computation beside the steps of each run; empty where there is none."""
+    """The time of the small computation beside the steps of each run; empty where there is none."""
     samples_per_s: float = 0.0
     """The middle of its runs; 0: it was not measured."""
     interval_per_s: tuple[float, float] = (0.0, 0.0)

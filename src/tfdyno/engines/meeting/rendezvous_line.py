@@ -94,7 +94,7 @@ def put(connection: socket.socket, message: Mapping[str, Any]) -> None:
 
 
 def received(connection: socket.socket, wait_s: float) -> dict[str, Any]:
-    """Return one line; raises ``ToolError`` where it is none, ``OSError`` where nothing comes.
+    """Receive one line; raises ``ToolError`` where it is none, ``OSError`` where nothing comes.
 
     Who hangs up in the middle of it, or before, is a ``ConnectionError``.
     """

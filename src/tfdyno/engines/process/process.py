@@ -76,7 +76,7 @@ class Process:
     """What the listener to its lines raised."""
     threads: list[threading.Thread] = field(default_factory=list)
     oom_kills: int = NOT_COUNTED
-    """The machine's count when it was started."""
+    """The machine's count of such kills when it was started."""
 
     @property
     def runs(self) -> bool:

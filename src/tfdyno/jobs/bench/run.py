@@ -111,7 +111,7 @@ def _once(
     memory_limit_bytes: int,
     keeps_programs: bool,
 ) -> Measured:
-    """Return one try, under the steps back that were taken."""
+    """Make one try, under the steps back that were taken."""
     variables = trial.variables(recipe_environment(trial.recipe))
     compiling = Compiling(
         workload=workload,

@@ -38,7 +38,7 @@ class ExportSource:
 
     @property
     def sha256(self) -> str:
-        """Of the file or folder; empty where there is none."""
+        """The digest of the file or folder; empty where there is none."""
         place = Path(self.path or self.reference.partition(":")[0])
         return digest(place) if place.exists() else ""
 

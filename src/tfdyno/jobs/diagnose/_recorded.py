@@ -43,7 +43,7 @@ def card_facts(parts: Sequence[Part], environment: Environment) -> tuple[CardFac
 
 
 def growth_facts(parts: Sequence[Part], step_s: float) -> tuple[GrowthFacts, ...]:
-    """Return whether the process grows from step to step, by the longest of the parts.
+    """Return how the process grows from step to step, by the longest of the parts.
 
     Args:
         parts: Of their points, those after the first epoch: until then caches and buffers fill.

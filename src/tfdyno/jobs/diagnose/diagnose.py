@@ -145,7 +145,7 @@ def _examined(
     progress: Callable[[str], None],
     output: Callable[[str], None],
 ) -> Examined:
-    """Return one try, under the steps back that were taken."""
+    """Make one try, under the steps back that were taken."""
     variables = trial.variables(recipe_environment(trial.recipe))
     visible = visible_to(variables)
     steps = LookAtSteps(

@@ -65,7 +65,7 @@ class NodeEnd:
     rank: int
     outcome: TrainOutcome
     trained: Trained | None
-    """What worker 0 trained, which writes."""
+    """What was trained, told by worker 0, which writes; None on the others."""
 
     @property
     def is_unfinished(self) -> bool:

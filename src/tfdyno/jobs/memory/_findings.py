@@ -27,7 +27,7 @@ FRAGMENTED, NOTHING_FITS = "mem.fragmented", "mem.nothing_fits"
 def memory_findings(
     cards: Sequence[CardMemory], plans: Sequence[MemoryPlan], trace: Trace
 ) -> Iterator[Finding]:
-    """Return all of them."""
+    """Yield all findings."""
     needs = (one.map.allocator for one in cards)
     yield from (_fragments(need) for need in needs if need and need.is_fragmented)
     yield from (_nothing_fits(plan, trace) for plan in plans if plan.chosen is None)

@@ -92,7 +92,7 @@ def _exists(path: Path) -> bool:
 
 
 def _with_modules(name: str, root: Path) -> Iterator[str]:
-    """Return a file, and where it is Python the modules beside it that it imports."""
+    """Yield a file, and where it is Python the modules beside it that it imports."""
     yield name
     if name.endswith(".py"):
         folder = Path(name).parent

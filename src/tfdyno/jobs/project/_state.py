@@ -60,7 +60,7 @@ class RunState:
 
     @property
     def history(self) -> ProjectHistory:
-        """Of the project."""
+        """The history of the project."""
         return ProjectHistory(folder=self.project.folder)
 
     def chosen(self) -> tuple[ProjectStep, ...]:
@@ -82,7 +82,7 @@ class RunState:
         return tuple(step for step in self.project.steps if step.name in wanted)
 
     def seen(self, step: ProjectStep) -> OutputInspection:
-        """Return whether its output holds; raises ``UsageError`` where a file is missing."""
+        """Look whether its output holds; raises ``UsageError`` where a file is missing."""
         forced = step.name in with_resting(self.request.force, self.needs)
         shape = self.shapes[step.name]
         earlier, digest = self.earlier, self.digests.of

@@ -174,7 +174,7 @@ def _shown(step: ProjectStep, words: tuple[str, ...], output: Output) -> tuple[s
 
 
 def _hidden(words: Iterable[str]) -> Iterator[str]:
-    """Return the words without what is nobody's business."""
+    """Yield the words without what is nobody's business."""
     before = ""
     for word in words:
         yield "…" if before == TOKEN else f"{TOKEN}=…" if word.startswith(f"{TOKEN}=") else word

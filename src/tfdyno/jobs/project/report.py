@@ -185,7 +185,7 @@ def _measurements(old: StepTold, new: StepTold) -> tuple[Measurement, Measuremen
 
 
 def benches(told: RunTold) -> dict[str, tuple[list[MeasurementReport], Comparison | None]]:
-    """Return by step the measurements of every bench, with what follows from their samples.
+    """Return the measurements of every bench by step, with what follows from their samples.
 
     One that cannot be read is left out; its key figures come from its document all the same.
     """

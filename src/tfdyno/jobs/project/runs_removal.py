@@ -124,7 +124,7 @@ def _every(history: ProjectHistory, *, is_held: bool) -> tuple[list[ProjectRun],
 
 
 def _outputs(history: ProjectHistory) -> Iterator[tuple[str, str, str]]:
-    """Return folders of outputs, whole or begun: each with the output it is of, and its ending."""
+    """Yield folders of outputs, whole or begun: each with the output it is of, and its ending."""
     for one in _entries(history):
         if one.name.startswith(TRASH):
             continue

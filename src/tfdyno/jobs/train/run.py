@@ -134,7 +134,7 @@ def _is_first(outcome: TrainOutcome) -> bool:
 def _sat(
     run: Run, trial: Trial, progress: Callable[[str], None], output: Callable[[str], None]
 ) -> Session:
-    """Return one try, under the steps back that were taken."""
+    """Make one try, under the steps back that were taken."""
     run = replace(run, recipe=trial.recipe)
     variables = recipe_environment(run.recipe)
     if run.jax:

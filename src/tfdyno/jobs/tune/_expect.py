@@ -44,7 +44,7 @@ class CardEstimates:
         return min(usable, self.limit_bytes) if self.limit_bytes else usable
 
     def own(self, start: Recipe) -> Predictor:
-        """Return that of the starting recipe.
+        """Return the predictor of the starting recipe.
 
         Raises:
             TfdynoError: The workload cannot be traced.

@@ -68,7 +68,7 @@ class StartInspection:
 
     @property
     def device(self) -> DeviceKind:
-        """On which it was measured."""
+        """The kind of device on which it was measured."""
         return self.environment.device
 
     @property

@@ -61,7 +61,7 @@ class TuneRequest:
 
     @property
     def protocol(self) -> Protocol:
-        """Of each trial: one run after the other, each a fresh process."""
+        """The protocol of each trial: one run after the other, each a fresh process."""
         return Protocol(
             data=self.data,
             least_runs=1,

@@ -293,7 +293,7 @@ class _Rule:
 
 
 def _assign_members(graph: Graph, rule: _Rule, launches: list[Launch]) -> None:
-    """Count every fused node in one launch: the first that needs it."""
+    """Put every fused node into one launch: the first that needs it."""
     taken: set[int] = set()
     for launch in launches:
         queue = list(launch.roots)

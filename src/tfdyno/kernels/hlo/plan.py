@@ -97,7 +97,7 @@ def _arguments(
 
 
 def _results(module: HloModule, sizes: Sizes) -> Iterable[Buffer]:
-    """Return results that have memory of their own: the loss, metrics, predictions."""
+    """Yield results that have memory of their own: the loss, metrics, predictions."""
     for number, shape in enumerate(leaves(module.entry.root.type)):
         if number not in module.aliases:
             yield _buffer(sizes, shape, name="output", layer="", part="activations")

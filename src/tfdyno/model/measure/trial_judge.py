@@ -88,7 +88,7 @@ def spread_of(trials: Sequence[Trial]) -> Spread:
 
 
 def as_before(trial: Trial, trials: Sequence[Trial]) -> Judgement | None:
-    """Return whether an earlier trial has the same recipe."""
+    """Return the judgement where an earlier trial has the same recipe."""
     for one in trials:
         if trial.recipe in (one.recipe, one.ran_as) and one.status != "same":
             reason = f"It is the recipe of trial {one.number}."

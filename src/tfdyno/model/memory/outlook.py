@@ -58,7 +58,7 @@ def _outlook(
     growing: GrowthFacts | None,
     step_s: float,
 ) -> MemoryOutlook:
-    """Return one place; ``course`` is missing where there were too few looks for a slope."""
+    """Return one place's outlook; ``course`` is missing where looks were too few for a slope."""
     rate = _rate(course, growing)
     free_bytes = course.free_bytes if course else 0
     grows = growing is not None or _is_counted_up(course)

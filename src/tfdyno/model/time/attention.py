@@ -62,7 +62,7 @@ class Attentions:
 
     @property
     def flops(self) -> Floats:
-        """Of the forward pass: two products of two FLOPs per multiply-add."""
+        """FLOPs of the forward pass: two products of two FLOPs per multiply-add."""
         return 2.0 * FORWARD_PRODUCTS * self.head_dim * self.scores
 
 

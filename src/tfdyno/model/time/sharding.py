@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate
 
 MICRO_BATCHES = 4
-"""Micro batches of each stage of a pipeline: GPipe's authors call the bubble negligible from there.
+"""Micro batches per stage of a pipeline: GPipe's authors call the bubble negligible from there.
 """
 ZERO = 'Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models"'
 RING = 'Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009'
@@ -88,7 +88,7 @@ def sharding_plans(one: Estimate, replicas: int, *, bytes_per_s: float) -> tuple
 
 
 def fewest_that_fit(one: Estimate, bytes_per_s: Mapping[int, float]) -> tuple[ShardingPlan, ...]:
-    """Return of each way the fewest cards that hold the model; ways that never do are left.
+    """Return the fewest cards of each way that hold the model; ways that never do are left out.
 
     The ways are in order of cards, then of time.
 

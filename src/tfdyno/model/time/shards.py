@@ -19,7 +19,7 @@ MOST = 99_999
 
 
 def shard_count(records: int, size_bytes: int, *, shard_bytes: int = 0) -> int:
-    """Return so many shards that each has about ``shard_bytes``, and at least one record.
+    """Return the number of shards of about ``shard_bytes``, each of at least one record.
 
     Args:
         records: At least 1.

@@ -46,7 +46,7 @@ class Pricing:
     gpu: Gpu
     tf32_allowed: bool
     cards: Targets
-    """This card alone."""
+    """The targets of this card alone."""
     setting: step.Setting
     time_model: TimeModel
 
@@ -133,7 +133,7 @@ def _memory(cost_class: CostClass, work: Work, pricing: Pricing) -> Term:
 
 
 def _overlap(cost_class: CostClass, work: Work, pricing: Pricing) -> Term | None:
-    """Return windows only: no library kernel reads more than once."""
+    """Return the term of windows alone: no library kernel reads more than once."""
     if cost_class.kind in LIBRARY_KINDS:
         return None
     again = overlap_parts(cost_class, pricing.time_model)

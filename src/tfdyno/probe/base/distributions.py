@@ -29,7 +29,7 @@ PREFIXES = ("nvidia-", "jax-cuda", "tensorrt-", "tensorflow-")
 NAME = re.compile(r"(.+?)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist-info|egg-info)$")
 CONDA_NAME = r"(.+)-([^-]+)-[^-]+\.json$"
 SETUP_VERSION = r"""(?m)^_VERSION = ['"]([\w.+-]+)['"]"""
-"""The file's line in ``tools/pip_package/setup.py``, which a wheel brings along."""
+"""The line of the version in ``tools/pip_package/setup.py``, which a wheel brings along."""
 HEADER_VERSION = r"(?m)^#define TF_(MAJOR|MINOR|PATCH)_VERSION (\d+)"
 PARTS = ("MAJOR", "MINOR", "PATCH")
 Installed = dict[str, Distribution]

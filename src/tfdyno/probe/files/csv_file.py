@@ -59,7 +59,7 @@ class CsvFile:
 
     @property
     def sha256(self) -> str:
-        """Of name, size and time of change."""
+        """The digest of name, size and time of change."""
         return _fingerprint(self.name, self.size_bytes, self.modified_ns)
 
 

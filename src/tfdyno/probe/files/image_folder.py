@@ -44,7 +44,7 @@ class ImageFolder:
 
     @property
     def size_bytes(self) -> int:
-        """Of all images."""
+        """The bytes of all images."""
         return sum(one.size_bytes for one in self.files)
 
     @property
@@ -55,7 +55,7 @@ class ImageFolder:
 
     @property
     def sha256(self) -> str:
-        """Of names, sizes and times of change of all images, and of the classes."""
+        """The digest of names, sizes and times of change of all images, and of the classes."""
         digest = hashlib.sha256("\0".join(self.classes).encode())
         for one in self.files:
             digest.update(os.fsencode(one.path))

@@ -155,7 +155,7 @@ def _numbered(seen: dict[str, str], kind: str, value: str) -> str:
 
 
 def _address(one: re.Match[str]) -> str:
-    """Return an address becomes a placeholder; four numbers that are said to be a version stay."""
+    """Replace an address by a placeholder; four numbers that are said to be a version stay."""
     before = one.string[max(0, one.start() - 30) : one.start()]
     is_version = _VERSION_BEFORE.search(before) and not one[2]
     return one[0] if is_version else f"<ip>{one[2] or ''}"

@@ -46,7 +46,7 @@ class Notice:
 
     @property
     def sentence(self) -> str:
-        """For a person."""
+        """The notice in a sentence for a person."""
         when = f"at {self.at}" if self.at else f"in about {self.warning_s:.0f} s"
         return f"{self.cloud} takes this machine away {when} ({self.action})."
 

@@ -51,7 +51,7 @@ class Compiler:
 
     @property
     def version(self) -> str:
-        """Of the framework itself."""
+        """The version of the framework itself."""
         first = PACKAGES[self.framework][0]
         return next((v for name, v in sorted(self.versions.items()) if name.startswith(first)), "")
 

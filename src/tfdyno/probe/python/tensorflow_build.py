@@ -19,7 +19,7 @@ Values = dict[str, object]
 
 
 def tensorflow_build(host: Host, facts: MachineFacts) -> Part:
-    """Return whether TensorFlow is built for CUDA, for which, and for which cards.
+    """Find whether TensorFlow is built for CUDA, for which, and for which cards.
 
     The names of DLLs in that file are wrong on Windows and are not read.
     """

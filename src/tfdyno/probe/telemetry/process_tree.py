@@ -83,7 +83,7 @@ class Tree:
         self._list_at_s = now + max(LEAST_LISTING_S, cost_s / LISTING_SHARE)
 
     def _of(self, process: Value) -> Usage | None:
-        """Return one member; None where it has just ended."""
+        """Return the usage of one member; None where it has just ended."""
         try:
             with process.oneshot():
                 times = process.cpu_times()

@@ -36,7 +36,7 @@ def saving(whole_s: float, low_s: float, best_s: float, high_s: float) -> Gain:
 
 
 def _gain(whole_s: float, saved_s: float) -> float:
-    """Return at most 50 times: what is left of a step is never known to be nothing."""
+    """Return the gain, at most 50 times: what is left of a step is never known to be nothing."""
     most = limits()["most_gain"]
     left_s = max(whole_s - max(0.0, saved_s), whole_s / most)
     return whole_s / left_s if whole_s > 0.0 else 1.0

@@ -56,7 +56,7 @@ def growing(seen: Seen) -> Iterator[Draft]:
 
 
 def leaking(facts: StepFacts) -> tuple[GrowthFacts, ...]:
-    """Return of what grows what is beyond its limit."""
+    """Return what grows beyond its limit."""
     return tuple(
         one
         for one in facts.growth
@@ -100,7 +100,7 @@ def _is_even(one: GrowthFacts) -> bool:
 
 
 def _until_full(seen: Seen, one: GrowthFacts) -> Iterator[Evidence]:
-    """Return when the host's or the card's memory is used up: at this rate, and at both ends."""
+    """Yield when the host's or the card's memory is used up: at this rate, and at both ends."""
     facts = seen.facts
     free_bytes = facts.host.memory_free_bytes
     if one.where == "device":

@@ -40,7 +40,7 @@ class Seen:
 
     @property
     def mean_operation_s(self) -> float:
-        """Of the device's time per operation; 0: no profile."""
+        """The mean of the device's time per operation; 0: no profile."""
         operations = self.facts.operations
         if operations is None or operations.count_per_step <= 0:
             return 0.0

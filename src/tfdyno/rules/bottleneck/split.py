@@ -360,7 +360,7 @@ def _python_operations_s(operations: OperationFacts, of_class: dict[str, float])
 
 
 def _unnamed(facts: StepFacts, outside: _TimeBudget, parts: dict[str, float]) -> None:
-    """Return what is left where no held batch was measured: gaps between operations first."""
+    """Share out what is left where no held batch was measured: gaps between operations first."""
     if facts.operations is None:
         parts["unseen" if facts.source == "record" else "compute"] += outside.take(outside.left_s)
         return

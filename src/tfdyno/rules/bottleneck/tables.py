@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parent / "data"
 _OWN = "../bottleneck/data"
-"""What comes from the tables of the rules."""
+"""The folder of these tables, seen from that of the tables of the rules."""
 _LIMIT_COLUMNS = ("name", "value", "unit", "meaning", "source")
 _WORD_COLUMNS = ("kind", "pattern", "meaning", "source")
 Shares = tuple[float, float, float]

@@ -95,12 +95,12 @@ class Draft:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """In the order of their places."""
+        """The changes in the order of their places."""
         return tuple(one for _, one in sorted(self._changes, key=lambda pair: pair[0]))
 
     @property
     def hands(self) -> tuple[Hand, ...]:
-        """In the order of their places, without those that went with what stood around them."""
+        """What needs a person, by place, without what went with what stood around it."""
         gone = [self.script.span(one) for one in self.dropped] + self._cut
         kept = [(at, one) for at, one in self._hands
                 if not any(start <= at < end for start, end in gone)]  # fmt: skip

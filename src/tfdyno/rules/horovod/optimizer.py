@@ -69,7 +69,7 @@ def _is_known(draft: Draft, call: ast.Call, keyword: str, value: ast.expr) -> bo
 
 
 def _accumulated(draft: Draft, site: Site, inner: ast.expr, words: dict[str, ast.expr]) -> bool:
-    """Return batches per update, which Keras' own optimizer counts; False: a person is needed."""
+    """Hand batches per update to Keras' own optimizer; False: a person is needed."""
     given = words.get(PASSES)
     if given is None or site.value(PASSES) == 1:
         return True

@@ -34,7 +34,7 @@ def log_matches(log: LogFacts, known: Mapping[str, str]) -> tuple[Match, ...]:
 
 
 def holding(log: LogFacts) -> Iterator[RuleHits]:
-    """Return hits of the rules whose ``also`` and ``unless`` hold in this log."""
+    """Yield hits of the rules whose ``also`` and ``unless`` hold in this log."""
     for hits in log.hits:
         rule = hits.rule
         has_also = not rule.also or log.seen.intersection(rule.also)

@@ -53,14 +53,14 @@ def find(label: str, text: str) -> tuple[list[Hit], list[str]]:
 
 
 def in_python(label: str, text: str, tree: ast.Module) -> Iterator[Hit]:
-    """Return strings of a ``setup.py`` that are requirements."""
+    """Yield strings of a ``setup.py`` that are requirements."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from _hit(node.value, f"{label}:{node.lineno}", _at(text, node.lineno))
 
 
 def shell(label: str, text: str, *, source: str = "") -> Iterator[Hit]:
-    """Return installing commands of a shell script, a Dockerfile or a notebook cell."""
+    """Yield installing commands of a shell script, a Dockerfile or a notebook cell."""
     for number, line in _logical_lines(text):
         words = _words(line)
         for index, word in enumerate(words[:-1]):
@@ -101,7 +101,7 @@ def _environment(label: str, text: str) -> Iterator[Hit]:
 
 
 def _in_strings(label: str, text: str, found: Iterable[str]) -> Iterator[Hit]:
-    """Return a parsed file's requirements, each with the line on which it stands."""
+    """Yield a parsed file's requirements, each with the line on which it stands."""
     lines = text.splitlines()
     used: set[int] = set()
     for requirement in found:
@@ -116,7 +116,7 @@ def _in_strings(label: str, text: str, found: Iterable[str]) -> Iterator[Hit]:
 
 
 def _toml(value: object, depth: int = 0) -> Iterator[str]:
-    """Return strings of a TOML file, and keys with their version as poetry writes them."""
+    """Yield strings of a TOML file, and keys with their version as poetry writes them."""
     if depth > _DEEPEST:
         return
     if isinstance(value, str):

@@ -36,7 +36,7 @@ def refine_no_gpu(
 
 
 def _reasons(known: dict[str, str]) -> Iterator[tuple[str, Verdict]]:
-    """Return causes that fit this machine, the best first."""
+    """Yield causes that fit this machine, the best first."""
     platform, told = known.get("platform", ""), known.get("cuda", "")
     if platform == "macos":
         yield "mac.no_cuda", "likely"

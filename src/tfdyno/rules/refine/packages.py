@@ -102,7 +102,7 @@ def _requirement(release: Release, facts: MachineFacts) -> str:
 
 
 def _numpy_side(match: Match, log: LogFacts, facts: MachineFacts, knowledge: Knowledge) -> Match:
-    """Return whether NumPy or another package must move, and to which NumPy."""
+    """Say whether NumPy or another package must move, and to which NumPy."""
     found = match.values.get("found", "") or facts.python.installed.get("numpy", "")
     values = dict(match.values) | ({"found": found} if found else {})
     limit = numpy_requirement(knowledge.release)
@@ -222,7 +222,7 @@ def _at_least(version: str, bound: str) -> bool:
 
 
 def _lines(log: LogFacts, cause: str) -> Iterator[Line]:
-    """Return lines of the cause's rules that hold in this log."""
+    """Yield lines of the cause's rules that hold in this log."""
     for one in holding(log):
         if one.cause == cause:
             yield from one.lines

@@ -137,7 +137,7 @@ def _constant(given: ast.expr, tree: ast.Module) -> ast.Constant | None:
 
 
 def _assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Return each name with its value, of ``ROWS, BATCH = 1000, 32`` as well."""
+    """Yield each name with its value, of ``ROWS, BATCH = 1000, 32`` as well."""
     for target in node.targets:
         if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
             yield from zip(target.elts, node.value.elts, strict=False)

@@ -231,14 +231,14 @@ def epoch_iterators_seen(seen: Callable[[Any], None]) -> Change[None]:
 
 
 def is_functional(model: Model) -> bool:
-    """Whether a model has a graph of layers; of its class only functions are public."""
+    """Return whether a model has a graph of layers; of its class only functions are public."""
     from keras.src.models.functional import Functional
 
     return isinstance(model, Functional)
 
 
 def calls_its_graph(kind: Value) -> bool:
-    """Whether a class of models has no ``call`` of its own but that of a graph of layers."""
+    """Return whether a class of models has no ``call`` of its own but that of a graph of layers."""
     import keras
     from keras.src.models.functional import Functional
 

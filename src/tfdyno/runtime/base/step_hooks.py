@@ -85,7 +85,7 @@ class Recorder:
 
     @property
     def calls(self) -> list[Call]:
-        """Of this thread, in the order in which they began."""
+        """The calls of this thread, in the order in which they began."""
         return self._calls.get(threading.get_ident(), [])
 
     def forget(self) -> None:

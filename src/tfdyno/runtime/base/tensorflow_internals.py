@@ -50,7 +50,7 @@ def global_generator() -> Value:
 
 
 def is_deterministic() -> bool:
-    """Whether ``enable_op_determinism`` was called, which has no getter."""
+    """Return whether ``enable_op_determinism`` was called, which has no getter."""
     from tensorflow.python.framework.config import is_op_determinism_enabled
 
     return bool(is_op_determinism_enabled())
@@ -133,7 +133,7 @@ def outside_scope() -> Iterator[None]:
 
 
 def operation_definition(kind: str) -> Value:
-    """Whether an operation has a state, and its attributes; None: a function of the user.
+    """Return whether an operation has a state, and its attributes; None: a function of the user.
 
     ``tf.Operation.op_def`` is public, but a node of a function in a graph is no ``Operation``.
     """
@@ -161,14 +161,14 @@ def loop_body(loop: Operation) -> Graph:
 
 
 def is_control_flow(graph: Graph) -> bool:
-    """Whether a graph is that of a loop or a branch; its class is not public."""
+    """Return whether a graph is that of a loop or a branch; its class is not public."""
     from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph
 
     return isinstance(graph, ControlFlowFuncGraph)
 
 
 def may_record() -> bool:
-    """Whether any gradient tape is open: a tape knows of itself only."""
+    """Return whether any gradient tape is open: a tape knows of itself only."""
     from tensorflow.python.eager import record
 
     return bool(record.could_possibly_record())

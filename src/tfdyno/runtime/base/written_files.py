@@ -118,7 +118,7 @@ def written_aside(callbacks: Sequence[Any] = ()) -> Iterator[Aside]:
 
 
 def _writers() -> Iterator[tuple[str, Any, str]]:
-    """Return what saves, in words, whose it is, and its name; its second argument says where."""
+    """Yield what saves, in words, whose it is, and its name; its second argument says where."""
     import keras
     import tensorflow as tf
 

@@ -42,7 +42,7 @@ class Point:
 
     @property
     def name(self) -> str:
-        """Tells it from all others."""
+        """The name that tells it from all others."""
         sizes = " ".join(f"{key}={value}" for key, value in self.sizes.items())
         return " ".join(filter(None, (self.operation, self.form, self.dtype, sizes)))
 

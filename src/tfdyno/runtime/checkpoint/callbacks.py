@@ -113,12 +113,12 @@ def _settings(kind: type, package: str = "") -> frozenset[str]:
 
 
 def _has_weights(value: object) -> bool:
-    """Return a model or a variable: what it holds may have changed since the script made it."""
+    """Return whether it is a model or a variable: that may have changed since it was made."""
     return hasattr(value, "trainable_variables") or hasattr(value, "assign")
 
 
 def _without_tensors(value: object) -> Value:
-    """Return tensors as numpy has them: they never change. Variables do, and stay what they are."""
+    """Turn tensors into numpy's: they never change. Variables do, and stay what they are."""
     if isinstance(value, list | tuple):
         return type(value)(map(_without_tensors, value)) if type(value) in (list, tuple) else value
     if type(value) is dict:

@@ -40,7 +40,7 @@ class Epochs(FitWatcher):
 
     @property
     def count(self) -> int:
-        """Of the user's own epochs."""
+        """The number of the user's own epochs."""
         return max(0, self.last - self.first)
 
     def number(self, epoch: int) -> int:

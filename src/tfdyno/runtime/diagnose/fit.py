@@ -210,7 +210,7 @@ class _Parts:
         return Rest(callbacks=callbacks, said=said, end=end, notes=notes)
 
     def rest(self, arguments: dict[str, Any]) -> Rest:
-        """Return the input by itself, and the step on one batch that is held."""
+        """Look at the input by itself, and at the step on one batch that is held."""
         rest = self.seen(arguments)
         said, notes = rest.said, rest.notes
         iterator = self.iterator

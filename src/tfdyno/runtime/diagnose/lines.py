@@ -51,7 +51,7 @@ class LineSampler:
         self._looker.start()
 
     def stop(self) -> dict[str, float]:
-        """Return seconds by line, ``train.py:31``: the innermost one of the user's own counts."""
+        """Stop; returns seconds by line, ``train.py:31``: the user's own innermost one counts."""
         self._ended.set()
         self._ended_at = time.perf_counter()
         spent_s = {ident: s - self._cpu_s.get(ident, 0.0) for ident, s in _cpu_s().items()}

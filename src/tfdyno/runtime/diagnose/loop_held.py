@@ -28,7 +28,7 @@ class LastCall:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """By name, those without one by their number."""
+        """The arguments by name, those without one by their number."""
         return {str(number): value for number, value in enumerate(self.args)} | dict(self.named)
 
     @property
@@ -56,7 +56,7 @@ class LastCall:
 
 
 def in_turns(step: Callable[[], Any], others: Sequence[Callable[[], Any]]) -> Callable[[], None]:
-    """Return one call of each, one after the other."""
+    """Return what calls each once, one after the other."""
 
     def every() -> None:
         step()

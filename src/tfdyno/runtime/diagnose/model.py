@@ -74,7 +74,7 @@ def facts_of(
 
 
 def step_graphs(model: Model, function: Function = None) -> Iterator[Any]:
-    """Return graphs of all traces of a model's train step or a function, with those it calls."""
+    """Yield graphs of all traces of a model's train step or a function, with those it calls."""
     begin = function if function is not None else getattr(model, "train_function", None)
     waiting = [
         concrete.graph

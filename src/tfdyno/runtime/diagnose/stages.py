@@ -221,7 +221,7 @@ def _seen(dataset: Dataset) -> Iterator[Any]:
 
 
 def _maps_are_parallel(running: Model) -> bool:
-    """Whether TensorFlow runs every ``map`` in parallel, also one that is written otherwise."""
+    """Return whether TensorFlow runs every ``map`` in parallel, also one written otherwise."""
     maps = [node for node in running.values() if node.name in ("map", "mapandbatch")]
     return bool(maps) and all(node.is_parallel and node.name == "map" for node in maps)
 

@@ -112,7 +112,7 @@ def unaligned(model: Model) -> tuple[str, ...]:
 
 
 def capability() -> str:
-    """Return that of the first card, ``8.0``; empty without one."""
+    """Return the compute capability of the first card, ``8.0``; empty without one."""
     with contextlib.suppress(ValueError, RuntimeError, IndexError):
         first = tf.config.list_physical_devices("GPU")[0]
         found = tf.config.experimental.get_device_details(first).get("compute_capability")

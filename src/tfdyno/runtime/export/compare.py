@@ -149,7 +149,7 @@ class Judge:
         return tuple(side.found() for side in self.sides.values())
 
     def accuracy(self) -> Accuracy | None:
-        """Return that of the output with known classes; None: there is none, or no row has one."""
+        """Return the accuracy of the output with known classes; None: there is none, or no row."""
         seen = np.concatenate(self.seen, axis=None) if self.seen else np.zeros(0)
         if not seen.size:
             return None

@@ -126,7 +126,7 @@ def _tensorrt(source: Source, target: Path) -> Details:
 
 
 def _torch(source: Source, target: Path) -> Details:
-    """Return the ``.keras`` file; the child that has PyTorch reads it and writes the rest."""
+    """Write the ``.keras`` file; the child that has PyTorch reads it and writes the rest."""
     target.mkdir()
     return _keras(source, target / "model.keras")
 

@@ -129,7 +129,7 @@ def _has_open_size(concrete: Function) -> bool:
 
 
 def _dense_gradients() -> AbstractContextManager[None]:
-    """Return embeddings' gradients as whole tables, as the JAX path has them.
+    """Make embeddings' gradients whole tables, as the JAX path has them.
 
     Optimizers bring sparse ones together by token, and how many tokens differ is not known before
     the data is: a program with such sizes cannot be read.

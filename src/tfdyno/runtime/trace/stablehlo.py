@@ -158,7 +158,7 @@ class _Reader:
         )
 
     def call(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
-        """Return a function call or a composite: its body, in place."""
+        """Read a function call or a composite: its body, in place."""
         if self.graph.lowering == "tensorflow" and _callee(operation).startswith(THREEFRY):
             return self.random_bits(operation, place)
         body = self.functions[_callee(operation)].regions[0].blocks[0]
@@ -168,7 +168,7 @@ class _Reader:
         return tuple(self.read(body, _Place(prefix, place.repeats, place.scope)))
 
     def random_bits(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
-        """Draw JAX's Threefry as TensorFlow's generator: one kernel writes the bits used.
+        """Read JAX's Threefry as TensorFlow's generator: one kernel writes the bits used.
 
         JAX's numbers of 32 bits are the exclusive or of both results: only one of them is needed.
         """

@@ -81,7 +81,7 @@ def _elsewhere(save: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def _composed(model: Model) -> Iterator[None]:
-    """Return the training loop's test function, and no batch to build what is built."""
+    """Evaluate with the training loop's test function, and no batch to build what is built."""
     from tfdyno.runtime.recipe.composed_step import ComposedStep
 
     with model.distribute_strategy.scope():

@@ -67,7 +67,7 @@ class Consensus:
             self._met()
 
     def agree(self, *, always: bool = False, **wishes: bool) -> frozenset[str]:
-        """Return what is to be done now, by all; a joint operation.
+        """Agree on what is to be done now, by all; a joint operation.
 
         Args:
             always: Whether to ask though the last time was not long ago.

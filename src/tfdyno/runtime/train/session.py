@@ -159,7 +159,7 @@ class TrainSession(ABC):
 
     @property
     def _epochs(self) -> int:
-        """That the training is to have, unless a callback ends it before."""
+        """The epochs that the training is to have, unless a callback ends it before."""
         return int(self.arguments.get("epochs") or 1)
 
     def _open(self, stack: contextlib.ExitStack, folder: Path) -> None:

@@ -227,7 +227,7 @@ class Watch:
 
     @property
     def samples_per_s(self) -> float:
-        """Of this session, without its first step and without validation; 0.0: not known."""
+        """The rate of this session without its first step and validation; 0.0: not known."""
         rate = self._trained_steps / self._trained_s if self._trained_s else 0.0
         return rate * self._about.samples_per_step
 

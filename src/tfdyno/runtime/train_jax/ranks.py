@@ -79,7 +79,7 @@ def numbers_of_all(own: list[float]) -> Value:
 
 
 def _rows_of(variable: Variable) -> Iterable[tuple[int, int, int, int]]:
-    """Return each part that this process has: which it is, and what is in it, 64 bits each."""
+    """Yield each part that this process has: which it is, and what is in it, 64 bits each."""
     for shard in variable.value.addressable_shards:
         name = f"{variable.path} {shard.index}".encode()
         raw = np.ascontiguousarray(np.asarray(shard.data)).tobytes()

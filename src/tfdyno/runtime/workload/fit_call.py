@@ -32,7 +32,7 @@ class Call:
     """Whether the recipe's batch size is in the data already."""
 
     def batch_size(self, recipe: Recipe) -> int:
-        """Return that over all replicas, where the data is to be batched anew; else 0."""
+        """Return the batch size over all replicas, where the data is batched anew; else 0."""
         return 0 if self.is_batched else recipe.batch_size * replicas(self.model)
 
 

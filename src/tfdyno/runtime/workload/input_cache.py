@@ -88,7 +88,7 @@ def _placed(stage: Dataset, free: bool, placed: list[Any]) -> Value:
 
 
 def _differing(dataset: Dataset, free: bool) -> Value:
-    """Return the stages that differ between epochs, with what they do, from the source on."""
+    """Yield the stages that differ between epochs, with what they do, from the source on."""
     for stage in walk(dataset):
         reason = _reason(stage, free)
         if reason:

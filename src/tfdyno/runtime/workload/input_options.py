@@ -137,7 +137,7 @@ def _with_prefetch(dataset: Dataset, count: int) -> Value:
 
 
 def _down(dataset: Dataset) -> Value:
-    """Return the stages from the last one down, as long as each has one input."""
+    """Yield the stages from the last one down, as long as each has one input."""
     while True:
         yield dataset
         below = dataset._inputs()

@@ -93,7 +93,7 @@ def _training_notes(model: Model) -> list[str]:
 
 
 def _is_distributed_loop(workload: Workload) -> bool:
-    """Return a loop of one's own that calls ``strategy.run`` needs the strategy as it is."""
+    """Return whether it is a loop that calls ``strategy.run`` and needs the strategy as it is."""
     if workload.kind != "script":
         return False
     return {"GradientTape", "run"} <= capture.names_in(Path(workload.reference))

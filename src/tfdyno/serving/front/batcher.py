@@ -21,7 +21,7 @@ class Model(Protocol):
     """What computes: the client of a model process."""
 
     async def infer(self, parts: Sequence[Arrays], signature: Signature) -> Arrays:
-        """Return one call with the rows of all ``parts``; raises ``ModelError`` or ``Refused``."""
+        """Make one call with the rows of all ``parts``; raises ``ModelError`` or ``Refused``."""
 
     def close(self) -> None:
         """Give up what is not in use."""

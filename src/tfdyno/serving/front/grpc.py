@@ -104,7 +104,7 @@ class GrpcFace(
         )
 
     async def Predict(self, request: Value, context: Value) -> Value:  # noqa: N802
-        """Return one prediction."""
+        """Answer one request for a prediction."""
         return await self._told("grpc_predict", context, lambda: self._predict(request, context))
 
     async def _predict(self, request: Value, context: Value) -> Value:

@@ -83,7 +83,7 @@ class ModelClient:
         self._free: list[_Connection] = []
 
     async def infer(self, parts: Sequence[Arrays], signature: Signature) -> Arrays:
-        """Return one call with the rows of all ``parts``.
+        """Make one call with the rows of all ``parts``.
 
         Raises:
             ModelError: The model answered with an error.

@@ -238,7 +238,7 @@ def _answering(one: Signature) -> Value:
 
 
 def _together(one: Signature, requests: Sequence[Any]) -> list[Arrays]:
-    """Return one call for all requests."""
+    """Make one call for all requests."""
     import numpy as np
 
     rows = [len(next(iter(request.data.values()))) for request in requests]

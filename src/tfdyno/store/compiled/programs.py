@@ -129,7 +129,7 @@ class ProgramStore:
     limit_bytes: int = LIMIT_BYTES
 
     def view(self, key: str, about: Mapping[str, str], places: Mapping[str, str]) -> View:
-        """Return a folder with a link to each whole file under ``key``.
+        """Make a folder with a link to each whole file under ``key``.
 
         Args:
             key: Name of a folder.

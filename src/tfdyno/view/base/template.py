@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def environment() -> Environment:
-    """Return everything that is put into a page is escaped, and an unknown name is an error."""
+    """Return the environment, which escapes what is put into a page and refuses unknown names."""
     found = template.environment("tfdyno.view", autoescape=True)
     found.filters |= {"tied": tied, "sentence": sentence, "coded": coded}
     return found

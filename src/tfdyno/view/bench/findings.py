@@ -157,7 +157,7 @@ def steps(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> Findin
 
 
 def over_time(runs: Sequence[ShownRun]) -> Finding:
-    """Draw where the warm-up ends."""
+    """Tell where the warm-up ends."""
     found = sum(one.steady for one in runs)
     steps_out = sorted(sum(one.run.steps_per_sample[: one.start]) for one in runs)
     if found == len(runs) and steps_out[-1] == 0:

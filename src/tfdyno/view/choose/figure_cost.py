@@ -128,7 +128,7 @@ def _hours_tick(value: float) -> str:
 
 
 def _band(advice: Advice, board: Plane) -> list[tuple[float, float]]:
-    """Draw the pick's range as a diagonal, since cost is hours × price."""
+    """Return the pick's range as a diagonal, since cost is hours × price."""
     card = recommended(advice)
     if card is None or card.cost_usd is None or card.cost_usd.low <= 0:
         return []

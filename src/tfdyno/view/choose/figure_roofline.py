@@ -68,7 +68,7 @@ def roofline_figure(estimate: Estimate, gpu: Gpu) -> Figure | None:
 
 
 def drawable(estimate: Estimate) -> list[RooflinePoint]:
-    """Draw kernels of one kind in layers whose names begin alike as a point each, longest first.
+    """Join kernels of one kind in layers whose names begin alike to a point each, longest first.
 
     FLOPs, bytes and seconds are summed; copies, which have no FLOPs, are left out.
     """

@@ -25,7 +25,7 @@ class DiagnoseReport:
     reference: str
     """The workload, as typed."""
     base: Recipe
-    """The diagnosis without the fixes."""
+    """The recipe without the fixes."""
     environment: Environment | None = None
     tried: bool = False
     """Whether fixes were asked to be proven."""

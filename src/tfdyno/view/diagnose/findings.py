@@ -125,7 +125,7 @@ def computing(one: StepDiagnosis) -> Finding:
 
 
 def course(timeline: TimelineFacts) -> Finding:
-    """Return whether single steps stand out, and what was in the longest."""
+    """Tell whether single steps stand out, and what was in the longest."""
     usual = seconds_words(median(timeline.whole_s))
     count = plural(step_count(timeline), "step")
     kinds = list(dict.fromkeys(stall_kind(one) for one in

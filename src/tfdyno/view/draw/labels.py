@@ -162,7 +162,7 @@ def _free(anchor: Anchor, frame: Box, taken: list[tuple[Box, float]], font_px: f
 
 
 def _anywhere(anchor: Anchor, frame: Box, font_px: float) -> Iterable[Box]:
-    """Return places all over the frame, for a label that finds none near its point."""
+    """Yield places all over the frame, for a label that finds none near its point."""
     width = text_width(anchor.text, font_px, bold=anchor.bold)
     height = font_px * _LINE
     across = int((frame.right - frame.left - width) // _GRID_PX) + 1

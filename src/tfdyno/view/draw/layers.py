@@ -113,7 +113,7 @@ def common_names(names: Sequence[str], most: int, weights: Sequence[float] = ())
 
 
 def _levels(names: Sequence[str]) -> Iterator[list[str]]:
-    """Return keys from finest to coarsest: leading parts, then without letters, then numbers."""
+    """Yield keys from finest to coarsest: leading parts, then without letters, then numbers."""
     parts = [_parts(name) for name in names]
     for depth in range(max([1, *map(len, parts)]), 0, -1):
         keys = [_joined(name, part, depth) for name, part in zip(names, parts, strict=True)]

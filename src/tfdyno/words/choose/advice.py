@@ -185,7 +185,7 @@ def fit_state(estimate: Estimate) -> str:
 
 
 def fit_words(candidate: Candidate) -> str:
-    """Return whether the step fits, with the figures (``Fits: 10.5 of 79 GiB``)."""
+    """Say whether the step fits, with the figures (``Fits: 10.5 of 79 GiB``)."""
     estimate = candidate.estimate
     used = of_gib(estimate.device_memory_bytes.best, estimate.usable_memory_bytes)
     return {

@@ -103,7 +103,7 @@ def about(told: FeedReport) -> str:
 
 
 def state_words(feed: Feed) -> str:
-    """Return whether the files of the rounds that stand lay in memory."""
+    """Say whether the files of the rounds that stand lay in memory."""
     rounds = [one for one in feed.rounds if one.kind != "cold"]
     read, from_disk = sum(one.read_bytes for one in rounds), sum(one.disk_bytes for one in rounds)
     share = from_disk / read if read else 0.0

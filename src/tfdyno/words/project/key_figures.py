@@ -68,7 +68,7 @@ def number(raw: object, *path: str | int) -> float | None:
 
 
 def each(raw: Raw, name: str) -> Iterator[Raw]:
-    """Return the entries of a list that are objects."""
+    """Yield the entries of a list that are objects."""
     found = raw.get(name)
     if isinstance(found, list | tuple):
         yield from (one for one in found if isinstance(one, dict))

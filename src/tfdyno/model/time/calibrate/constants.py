@@ -156,7 +156,7 @@ def key_of(one: SweptKernel) -> str:
 
 
 def _ratios(model: TimeModel, gpu: Gpu, card: CardFile) -> dict[str, tuple[str, float]]:
-    """Return by kernel the constant that it speaks for and the log of measured over priced."""
+    """Return each kernel's constant, and the log of measured over priced."""
     found: dict[str, tuple[str, float]] = {}
     for tf32 in (False, True):
         rows = [one for one in card.kernels if one.execution == "xla" and one.tf32 is tf32]
@@ -221,7 +221,7 @@ def program_of(rows: Sequence[SweptKernel]) -> Program:
 
 
 def _moved(model: TimeModel, gpu: Gpu, name: str, logs: Sequence[float]) -> Moved:
-    """Return a share of a rate: a kernel that takes longer reaches less of it."""
+    """Return the moved share of a rate: a kernel that takes longer reaches less of it."""
     assert model.product_rates is not None
     if name.startswith(PRODUCTS):
         unit = name.removeprefix(PRODUCTS)

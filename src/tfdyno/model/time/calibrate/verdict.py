@@ -72,7 +72,7 @@ def _compared(
 
 
 def _speeds(card: CardFile, gpu: Gpu, model: TimeModel) -> dict[str, float]:
-    """Return by large kernel the seconds that the law expects over those that it took."""
+    """Return the seconds that the law expects of each large kernel over those that it took."""
     assert model.product_rates is not None
     found: dict[str, float] = {}
     for tf32 in (False, True):
@@ -90,7 +90,7 @@ def _speeds(card: CardFile, gpu: Gpu, model: TimeModel) -> dict[str, float]:
 
 
 def _reasons(state: Condition, gpu: Gpu | None) -> Iterator[str]:
-    """Return what holds a card down, as NVML told it while it was swept."""
+    """Yield what holds a card down, as NVML told it while it was swept."""
     if state.slice_name:
         yield f"it is a slice of a card ({state.slice_name}): its neighbours share power and memory"
     if state.other_processes:

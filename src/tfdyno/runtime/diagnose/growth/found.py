@@ -74,7 +74,7 @@ def growth(
     *,
     is_counted: bool = False,
 ) -> GrowthFacts | None:
-    """Return whether memory grows, by what is held and by what is measured.
+    """Return how memory grows, if it does, by what is held and by what is measured.
 
     Args:
         where: Whose memory it is.
@@ -112,17 +112,17 @@ def growth(
 
 
 def _least(suspects: Sequence[Suspect], *, is_counted: bool) -> float:
-    """Return that more are enough: what functions and iterators hold is not seen from Python."""
+    """Return the least growth: what functions and iterators hold is not seen from Python."""
     if any(one.kind in ("functions", "iterators") for one in suspects):
         return LEAST_BYTES_PER_STEP
     return LEAST_COUNTED_BYTES_PER_STEP if is_counted else LEAST_UNKNOWN_BYTES_PER_STEP
 
 
 def _is_kept_graph(one: Suspect) -> bool:
-    """Return functions that an object of the user's holds, and ever more of them."""
+    """Return whether it is functions that an object of the user's holds, and ever more of them."""
     return one.kind == "functions" and ".py:" in one.words
 
 
 def _matters(one: Suspect, best: float) -> bool:
-    """Return a hundredth of the growth, or of a kind whose memory is not seen from Python."""
+    """Return whether it is 1 % of the growth, or of a kind whose memory Python does not show."""
     return one.kind in ("functions", "iterators") or one.bytes_per_step >= best / 100

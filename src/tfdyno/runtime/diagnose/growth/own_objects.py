@@ -57,7 +57,7 @@ class Held:
 
 
 def held(roots: Sequence[tuple[str, str, Any]]) -> Iterator[Held]:
-    """Return all that can grow under some roots, each object once.
+    """Yield all that can grow under some roots, each object once.
 
     Args:
         roots: Name, file and value of each place to begin at.

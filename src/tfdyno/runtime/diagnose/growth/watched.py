@@ -139,7 +139,7 @@ class GrowthWatch:
 
     @property
     def resident_bytes(self) -> int:
-        """Of the process after the last step; 0: not known."""
+        """The resident bytes of the process after the last step; 0: not known."""
         return self._resident.values[-1] if self._resident.values else 0
 
     @property
