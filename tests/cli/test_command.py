@@ -126,7 +126,11 @@ def test_every_option_of_a_command_is_a_field_and_every_field_an_option(
     options, function = callback.args
     assert function.__annotations__["options" if "options" in function.__annotations__ else
                                     "_options"].endswith(options.__name__)  # fmt: skip
-    assert sorted(str(parameter.name) for parameter in one.params) == sorted(names(options))
+    found = list(names(options))
+    assert sorted(str(parameter.name) for parameter in one.params) == sorted(found)
+    assert len(set(found)) == len(found)  # fields of groups stand beside those of the command
+    typed = [word for each in one.params for word in (*each.opts, *each.secondary_opts)]
+    assert len(set(typed)) == len(typed)
 
 
 def names(options: type[Any]) -> Iterator[str]:

@@ -9,10 +9,9 @@ from typing import cast, get_args
 from tfdyno.catalog import names
 from tfdyno.catalog.tables import DATA, Row, read_table
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.units import GIB
+from tfdyno.core.base.units import GIB, MIB
 from tfdyno.core.choose.hardware import Gpu, Market, SmRates
 
-MIB = 1024**2
 _RATES = (
     "fp32_per_clock",
     "fp16_vector_per_clock",

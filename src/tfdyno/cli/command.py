@@ -31,7 +31,7 @@ def option(
 ) -> Value: ...  # fmt: skip
 @overload
 def option(
-    *names: str, type: click.ParamType[Value], default: object, help: str,
+    *names: str, type: click.ParamType[Value], default: Value, help: str,
     show_default: bool = False, metavar: str | None = None,
 ) -> Value: ...  # fmt: skip
 @overload
@@ -40,7 +40,7 @@ def option(
     metavar: str | None = None, envvar: str | None = None,
 ) -> Value | None: ...  # fmt: skip
 def option(*names: str, **settings: Any) -> Any:
-    """Declare an option as the field of a dataclass; None where it is not given.
+    """Declare an option as the field of a dataclass; without a default None if not given.
 
     Args:
         names: As they are typed; without them that of the field.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.units import MIB
 from tfdyno.load.server import TensorFacts
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.load_url import LoadUrl
 
 MOST_BODIES = 64
-MOST_BYTES = 64 * 1024**2
+MOST_BYTES = 64 * MIB
 """The most bytes of all bodies together: big inputs get fewer different ones."""
 Arrays = dict[str, np.ndarray]
 _TO_KSERVE = {

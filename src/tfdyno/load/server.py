@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.units import MIB
 from tfdyno.core.measure.load import ServerFacts
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 ANSWER_S = 20.0
 """The time for metadata and metrics."""
-MOST_BYTES = 16 * 1024**2
+MOST_BYTES = 16 * MIB
 _DTYPES = {
     "DT_FLOAT": "float32", "DT_DOUBLE": "float64", "DT_HALF": "float16", "DT_BFLOAT16": "bfloat16",
     "DT_INT8": "int8", "DT_INT16": "int16", "DT_INT32": "int32", "DT_INT64": "int64",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, failure_of
+from tfdyno.core.messages.child import ERROR
 from tfdyno.core.messages.wire import decode, encode
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 MOST_RAISED = 20_000
 """Characters of an exception that are told; one of XLA may hold a whole program."""
-ERROR = "$error"
-"""Key of what went wrong, in place of a result; no field has such a name."""
 Progress = Callable[[str], None]
 
 

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from tfdyno.core.base.errors import ToolError
+from tfdyno.core.messages.serve import Idle
 from tfdyno.engines.process.serving_process import Event, ServingProcess, start
 
 if TYPE_CHECKING:
@@ -16,16 +17,17 @@ if TYPE_CHECKING:
 
 ECHO = """
 import json, sys
-print("not an event", flush=True)
+for line in ("words", '{"event": "epoch"}', '{"event": ["ready"]}', '{"event": "ready"}', "[1]"):
+    print(line, flush=True)  # as a user's model may
 for line in sys.stdin:
-    print(json.dumps({"event": "heard", "line": json.loads(line)}), flush=True)
+    print(json.dumps({"event": "idle", "address": json.loads(line)["a"]}), flush=True)
 print("ValueError: out of words", file=sys.stderr)
 print("bye", file=sys.stderr)
 """
 PARENT = """
 import subprocess, sys
 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-print('{"event": "ready"}', flush=True)
+print('{"event": "drained"}', flush=True)
 sys.stdin.read()
 """
 
@@ -38,11 +40,11 @@ def started(source: str, log: Path | None = None) -> tuple[ServingProcess, queue
 
 def test_commands_and_events_are_lines_of_json_and_the_end_is_an_event(tmp_path: Path) -> None:
     process, events = started(ECHO, tmp_path / "log")
-    process.send({"a": 1})
-    assert events.get(timeout=60).content == {"event": "heard", "line": {"a": 1}}
+    process.send({"a": "b"})
+    assert events.get(timeout=60).said == Idle(address="b")
     assert process.popen.stdin
     process.popen.stdin.close()
-    assert events.get(timeout=60).content == {}
+    assert events.get(timeout=60).said is None
     assert not process.runs
     assert process.last_words() == "ValueError: out of words"  # the error, not the last line
     assert (tmp_path / "log").read_text() == "[it] ValueError: out of words\n[it] bye\n"
@@ -63,7 +65,7 @@ def test_a_process_that_ends_in_time_is_not_killed() -> None:
     process.send({})
     process.end(within_s=60.0)
     assert process.popen.returncode == 0  # -9 where its time was over
-    assert events.get(timeout=60).content == {}
+    assert events.get(timeout=60).said is None
 
 
 def test_a_process_that_has_ended_takes_no_command_and_does_not_fail() -> None:

@@ -112,7 +112,7 @@ def test_the_pass_that_fills_a_cache_is_told() -> None:
 
 
 def test_a_card_has_its_need_and_the_cpus_for_it() -> None:
-    assert words.need_cells(A100, told()) == [
+    assert words.need_cells(A100) == [
         "A100", "25.0 ms", "400", "300–500", "4", "2.8–5.4", "0.50",
     ]  # fmt: skip
     # by hand: 200 of 500 and of 300 samples/s
@@ -123,13 +123,13 @@ def test_a_card_has_its_need_and_the_cpus_for_it() -> None:
 
 def test_a_card_that_nothing_feeds_is_told_why() -> None:
     beyond = replace(A100, cpus=(12.0, None, None))
-    assert words.need_cells(beyond, told())[4:6] == ["none", "12–none"]
+    assert words.need_cells(beyond)[4:6] == ["none", "12–none"]
     assert words.need_sentence(beyond, told()) == (
         "These 2 CPUs feed 0.50 of an A100 (0.40–0.67); no number of CPUs feeds it, for batch "
         "gives no more."
     )
-    assert words.need_cells(replace(A100, cpus=(2.8, 4.0, None)), told())[5] == "2.8–none"
-    assert words.need_cells(replace(A100, cpus=(None, None, None)), told())[5] == "–"
+    assert words.need_cells(replace(A100, cpus=(2.8, 4.0, None)))[5] == "2.8–none"
+    assert words.need_cells(replace(A100, cpus=(None, None, None)))[5] == "–"
 
 
 def test_what_a_reader_must_know_is_told() -> None:

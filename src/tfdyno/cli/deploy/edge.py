@@ -28,8 +28,8 @@ class _Options:
     )  # fmt: skip
     listed: bool = flag("--list", help="Name the devices of the catalogue.")
     threads: tuple[int, ...] = option(
-        type=Wholes("threads"), default="1,2", show_default=True,
-        help="To measure with on this CPU.",
+        type=Wholes("threads"), default=(1, 2),
+        help="To measure with on this CPU.  [default: 1,2]",
     )  # fmt: skip
     seconds: float = option(
         type=Positive("seconds"), default=0.3, show_default=True, metavar="S",

@@ -18,13 +18,14 @@ from tfdyno.cli.options import WAIT_FREE, Filled, NewFile, Positive, Telling, Wh
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_PORT
+from tfdyno.core.base.units import MIB
+from tfdyno.words.base.amounts import capital
 
 if TYPE_CHECKING:
     from tfdyno.jobs.serve.serve import Ready, ServeRequest
     from tfdyno.jobs.serve.setup import NeededSetup
 
 TOKEN = "TFDYNO_SERVE_TOKEN"
-MIB = 1024**2
 YES = flag(help="Make the environment of serve without asking, where there is none.")
 
 
@@ -85,8 +86,8 @@ class _Options:
         help="Older ones are refused (503).  [default: --p99-ms, else 10000]",
     )  # fmt: skip
     max_body_mb: float = option(
-        type=Positive("--max-body-mb"), default=32, show_default=True, metavar="N",
-        help="Larger ones are refused (413).",
+        type=Positive("--max-body-mb"), default=32.0, metavar="N",
+        help="Larger ones are refused (413).  [default: 32]",
     )  # fmt: skip
     log: Path | None = option(
         type=NewFile(), metavar="FILE", help="Add what the processes print to it."
@@ -168,7 +169,7 @@ def _agreed(needed: NeededSetup) -> bool:
     more = " and TensorFlow's CUDA libraries, for this machine's GPU" if needed.gpu else ""
     size = f"{needed.size_bytes / 1e9:.1f} GB"
     click.echo(
-        f"{needed.why[:1].upper()}{needed.why[1:]}. Models are served in one of its own: packages "
+        f"{capital(needed.why)}. Models are served in one of its own: packages "
         f"of {size}{more}, about a minute.",
         err=True,
     )

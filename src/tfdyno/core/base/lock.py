@@ -65,7 +65,7 @@ class FileLock:
                 os.close(self.file)
 
     def __enter__(self) -> Self:
-        """Take nothing more."""
+        """Return itself: it is locked already."""
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+ERROR = "$error"
+"""Key of what went wrong, in place of a result; no field has such a name."""
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 

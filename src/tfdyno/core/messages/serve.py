@@ -95,7 +95,6 @@ class ModelReady:
     batching: ServedBatching | MeasuredBatching
     unanswered: tuple[str, ...]
     """What signatures said that did not answer made-up input."""
-    load_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import functools
 import json
 import types
 import typing
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,7 +39,7 @@ def decode(raw: Value, kind: type[Noun]) -> Noun:
 
     Args:
         raw: Dictionaries, lists, strings and numbers, as ``encode`` wrote them.
-        kind: A dataclass, or whatever its fields are: tuples, lists, sets, mappings, ``X | None``,
+        kind: A dataclass, or whatever its fields are: tuples, lists, mappings, ``X | None``,
             paths, numbers, texts, ``Any``. Of a union of dataclasses the first is taken that has
             all fields that came.
 
@@ -54,49 +54,46 @@ def _made(raw: Value, kind: Value) -> Value:
     origin, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin in _UNIONS:
         return None if raw is None else _made(raw, _member(raw, arguments))
-    if not isinstance(origin, type):  # Any, a Literal, a variable
+    if not isinstance(origin, type):  # Any, or a Literal
         return raw
     if dataclasses.is_dataclass(origin):
         hints = _hints(origin)
         return origin(**{name: _made(value, hints.get(name, Any)) for name, value in raw.items()})
-    if isinstance(raw, list) and issubclass(origin, Sequence | Set):
+    if isinstance(raw, list) and issubclass(origin, Sequence):
         return _collected(raw, origin, arguments)
     if isinstance(raw, dict) and issubclass(origin, Mapping) and arguments:
         key, value = arguments
-        return {_key(name, key): _made(one, value) for name, one in raw.items()}
+        return {int(name) if key is int else name: _made(one, value) for name, one in raw.items()}
     return origin(raw) if issubclass(origin, float | PurePath) else raw
 
 
 def _collected(raw: list[Value], origin: type, arguments: tuple[Value, ...]) -> Value:
     is_fixed = issubclass(origin, tuple) and arguments[1:] and arguments[1:] != (Ellipsis,)
-    kinds = arguments if is_fixed else (arguments or (Any,))[:1] * len(raw)
-    is_plain = len(kinds) == len(raw) and _PLAIN.issuperset(kinds)
-    made = raw if is_plain else (_made(one, kind) for one, kind in zip(raw, kinds, strict=True))
-    if issubclass(origin, list):
-        return list(made)
-    return frozenset(made) if issubclass(origin, Set) else tuple(made)
-
-
-def _key(name: str, kind: Value) -> Value:
-    return kind(name) if kind in (int, float) else name
+    kind = Any if not arguments else None if is_fixed else arguments[0]
+    if kind in _PLAIN:
+        made: Iterable[Value] = raw
+    elif kind is float:
+        made = map(float, raw)
+    else:
+        kinds = arguments if is_fixed else (kind,) * len(raw)
+        made = (_made(one, kind) for one, kind in zip(raw, kinds, strict=True))
+    return list(made) if issubclass(origin, list) else tuple(made)
 
 
 def _member(raw: Value, kinds: tuple[Value, ...]) -> Value:
-    """Return the one of a union that a value is; texts and numbers are what they are."""
+    """Return the one of a union that a value is: of several only dataclasses are told apart."""
+    kinds = tuple(kind for kind in kinds if kind is not types.NoneType)
+    if len(kinds) == 1:
+        return kinds[0]
     for kind in kinds:
-        origin = typing.get_origin(kind) or kind
-        if not isinstance(origin, type) or origin is types.NoneType:
+        if not isinstance(kind, type):
             continue
-        if dataclasses.is_dataclass(origin):
-            if isinstance(raw, dict) and raw.keys() <= _hints(origin).keys():
+        if dataclasses.is_dataclass(kind) and isinstance(raw, dict):
+            if raw.keys() <= _hints(kind).keys():
                 return kind
-        elif isinstance(raw, list | dict):
-            wanted = Mapping if isinstance(raw, dict) else Sequence | Set
-            if issubclass(origin, wanted) and not issubclass(origin, str):
-                return kind
-        elif isinstance(raw, origin) or (isinstance(raw, str) and issubclass(origin, PurePath)):
+        elif isinstance(raw, kind):
             return kind
-    return Any
+    raise TypeError(f"{raw!r} is none of {kinds}")
 
 
 @functools.cache
@@ -107,8 +104,6 @@ def _hints(kind: type) -> dict[str, Value]:
 def _plain(value: object) -> Value:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return fields_of(value)
-    if isinstance(value, Set):
-        return sorted(value)
     if isinstance(value, PurePath):
         return str(value)
     if isinstance(value, Mapping):

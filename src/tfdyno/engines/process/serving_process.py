@@ -13,10 +13,11 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.core.messages.wire import encode
+from tfdyno.core.messages.serve import EVENTS, Said
+from tfdyno.core.messages.wire import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,8 +36,8 @@ class Event:
     """Something that a process said, or its end."""
 
     process: ServingProcess
-    content: dict[str, Any]
-    """The line as it was printed; empty: the process has ended."""
+    said: Said | None
+    """What it said; None: it has ended."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -140,23 +141,23 @@ def _listen(
     assert process.popen.stdout
     with process.popen.stdout as lines:
         for line in lines:
-            content = _read(line)
-            if content:
-                hear(Event(process=process, content=content))
+            said = _read(line)
+            if said:
+                hear(Event(process=process, said=said))
             else:
                 process.lines.append(line.rstrip())
     process.popen.wait()
     logging.join(LEFT_S)
-    hear(Event(process=process, content={}))
+    hear(Event(process=process, said=None))
 
 
-def _read(line: str) -> dict[str, Any]:
-    """Return the event that a line is; empty: it is none."""
+def _read(line: str) -> Said | None:
+    """Return what a line says; None: it is none of ours, as what a user's model prints."""
     try:
         content = json.loads(line)
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) and "event" in content else {}
+        return decode(content, EVENTS[content["event"]])
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def _keep(process: ServingProcess, log: Path | None) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import Failure, ToolError, UsageError
 from tfdyno.core.base.version import PACKAGE
+from tfdyno.core.messages.child import ERROR
 from tfdyno.core.messages.wire import decode, encode, fields_of
 from tfdyno.engines.process.local import END_S, LAST_LINES, Limits, attend, together
 from tfdyno.engines.process.oom_kills import SIGKILLED, oom_kills, why_killed
@@ -147,7 +148,7 @@ def result_of(process: Process, result: Path) -> Value:
         outcome: Value = json.loads(result.read_bytes())
     except (OSError, ValueError):
         raise crash_of(process) from None
-    if isinstance(outcome, dict) and (error := outcome.get("$error")):
+    if isinstance(outcome, dict) and (error := outcome.get(ERROR)):
         failure, name = decode(error, Failure), process.command.name
         told = replace(failure, what=f"{name}: {failure.what}" if name else failure.what).error
         told.raised, told.at = outcome["raised"], process.said

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.messages.serve import EVENTS, Failed, ModelReady, Said, ServeModel, VersionFacts
-from tfdyno.core.messages.wire import decode
+from tfdyno.core.messages.serve import Failed, ModelReady, ServeModel, VersionFacts
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import as_run
 from tfdyno.engines.process.serving_process import ServingProcess, start
@@ -133,16 +132,10 @@ def check_port(host: str, port: int, option: str) -> None:
             raise UsageError(f"cannot listen on {host}:{port}", why=why, remedy=remedy) from None
 
 
-def said_by(event: Event) -> Said | None:
-    """Return what a process said; None: it has ended."""
-    return decode(event.content, EVENTS[event.content["event"]]) if event.content else None
-
-
 def error_of(event: Event) -> TfdynoError:
     """Return why a process did not get to serve: what it said of itself, else its last words."""
-    said = said_by(event)
-    if isinstance(said, Failed):
-        return said.error
+    if isinstance(event.said, Failed):
+        return event.said.error
     process = event.process
     code = process.popen.returncode
     if code == -signal.SIGKILL:

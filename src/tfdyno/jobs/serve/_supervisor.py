@@ -26,7 +26,7 @@ from tfdyno.core.messages.serve import (
 )
 from tfdyno.jobs.child.recipe_env import AUTO_CLUSTERING
 from tfdyno.jobs.retreat.retreating import step_line
-from tfdyno.jobs.serve._backend import Backend, error_of, said_by, scratch_folder, start_backend
+from tfdyno.jobs.serve._backend import Backend, error_of, scratch_folder, start_backend
 from tfdyno.jobs.serve._front import ServeFront
 from tfdyno.jobs.serve._request import Ready
 from tfdyno.jobs.serve._versions import Wanted
@@ -165,7 +165,7 @@ class Supervisor:
         backend = next((one for one in self.backends if one.process is event.process), None)
         if backend is None:
             return
-        said = said_by(event)
+        said = event.said
         if isinstance(said, ModelReady) and self._steps_back(backend, "\n".join(said.unanswered)):
             backend.state = "leaving"
             self._dismiss(backend)
@@ -213,7 +213,7 @@ class Supervisor:
     def _lost(self, backend: Backend, event: Event) -> None:
         """Put away what a version's lost process leaves, beside the next start."""
         was = backend.state
-        within_s = GONE_S if event.content else 0.0
+        within_s = GONE_S if event.said else 0.0
         clearing = threading.Thread(target=backend.clear, args=(within_s,))
         clearing.start()
         self.clearing = [*(one for one in self.clearing if one.is_alive()), clearing]
@@ -255,7 +255,7 @@ class Supervisor:
         return True
 
     def _hear_front(self, event: Event) -> None:
-        said = said_by(event)
+        said = event.said
         if isinstance(said, Listening):
             self.front.listening = said
         elif isinstance(said, TableInUse):

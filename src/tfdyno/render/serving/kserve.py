@@ -18,7 +18,6 @@ STORE = "/mnt/models"
 RUNTIMES = {"tfserving": "kserve-tensorflow-serving", "triton": "kserve-tritonserver"}
 """KServe's own (``config/runtimes`` of its repository)."""
 FORMATS = {"savedmodel": "tensorflow", "onnx": "onnx", "tensorrt": "tensorrt"}
-CONTAINER = "kserve-container"
 
 
 def render_kserve(plan: ServingPlan) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.cluster.draft import differing, draft, joined, named
+from tfdyno.words.base.amounts import capital
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,4 +184,4 @@ def _pair(one: CardPair) -> str:
 
 def _pairs(pairs: list[CardPair]) -> str:
     text = _pair(pairs[0]) if len(pairs) == 1 else f"{len(pairs)} pairs of cards"
-    return f"{text[0].upper()}{text[1:]}"
+    return capital(text)

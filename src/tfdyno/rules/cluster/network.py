@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.units import format_si
 from tfdyno.rules.cluster.draft import draft, joined
 from tfdyno.rules.cluster.tables import limits
+from tfdyno.words.base.amounts import capital
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,12 +27,10 @@ def missing(facts: ClusterFacts) -> Iterator[Finding]:
     yield draft(
         "missing",
         "error",
-        f"{what[0].upper()}{what[1:].rstrip('.')}.",
+        f"{capital(what).rstrip('.')}.",
         why="A training begins when all of its processes are there.",
         seen=[(came, f"{len(facts.nodes)} of {facts.size} nodes came")],
-        fix=f"{fix[0].upper()}{fix[1:]}"
-        if fix
-        else "Look at the output of the process that ended.",
+        fix=capital(fix) if fix else "Look at the output of the process that ended.",
     )
 
 

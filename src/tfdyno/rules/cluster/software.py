@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.rules.cluster.draft import differing, draft, named
 from tfdyno.rules.cluster.tables import variables
+from tfdyno.words.base.amounts import capital
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,9 +78,9 @@ def harmful_variables(facts: ClusterFacts) -> Iterator[Finding]:
                 "nccl_variable",
                 one.severity,
                 f"{one.name}={having[0].environment[one.name]} is set on {named(having)}.",
-                why=f"{one.why[0].upper()}{one.why[1:]}.",
+                why=f"{capital(one.why)}.",
                 seen=[(one.source, f"{one.name}={having[0].environment[one.name]}")],
-                fix=f"{one.fix[0].upper()}{one.fix[1:]}.",
+                fix=f"{capital(one.fix)}.",
             )
 
 

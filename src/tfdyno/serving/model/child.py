@@ -14,7 +14,6 @@ import shutil
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TextIO
@@ -87,7 +86,6 @@ def _tell(events: TextIO, event: Said) -> None:
 
 
 def _serve(request: ServeModel, events: TextIO, over: threading.Event) -> None:
-    began_s = time.monotonic()
     known = request.known
     serving = _known(request, known, over) if known else _new(request, over)
     with serving as server:
@@ -95,7 +93,7 @@ def _serve(request: ServeModel, events: TextIO, over: threading.Event) -> None:
             return
         said = ModelReady(
             address=request.address, signatures=server.described, batching=server.batching,
-            unanswered=server.unanswered, load_s=round(time.monotonic() - began_s, 3),
+            unanswered=server.unanswered,
         )  # fmt: skip
         _tell(events, said)
         threading.Thread(target=server.afterwards, daemon=True).start()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from tfdyno.core.base.units import GIB
 from tfdyno.core.choose.advice import Advice, Candidate, Verdict
 from tfdyno.core.choose.hardware import OWNED
-from tfdyno.words.base.amounts import usd_per_h
+from tfdyno.words.base.amounts import capital, usd_per_h
 from tfdyno.words.choose.advice import brief
 from tfdyno.words.choose.advice import card as card_words
 
@@ -72,7 +72,7 @@ def stale(candidate: Candidate, made_on: str) -> str:
 def old_price(candidate: Candidate, made_on: str) -> str:
     """Return a sentence for an answer that rests on a price older than 12 months, else nothing."""
     words = stale(candidate, made_on)
-    return f"{words[:1].upper()}{words[1:]}; check it." if words else ""
+    return f"{capital(words)}; check it." if words else ""
 
 
 def _days(text: str) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.settings import BY_OPERATION
 from tfdyno.core.base.units import significant
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.words.base.amounts import percent, plural
+from tfdyno.words.base.amounts import capital, percent, plural
 from tfdyno.words.choose import explanation as words
 from tfdyno.words.choose.advice import brief
 from tfdyno.words.choose.kernels import kind as kind_words
@@ -225,7 +225,7 @@ def _range(why: Explanation, step_s: Interval, width: int) -> str:
         f"learned from {plural(basis.groups, 'model')} on a card. About nine in ten measurements "
         "of cards that a fit had not seen lay inside."
     )
-    told = " ".join((told, *(f"{reason[0].upper()}{reason[1:]}." for reason in basis.reasons)))
+    told = " ".join((told, *(f"{capital(reason)}." for reason in basis.reasons)))
     return wrapped(told, width=width, first="  ", rest="  ")
 
 

@@ -82,7 +82,7 @@ def _cells(one: StageRate) -> list[str]:
 def _needs(told: FeedReport, width: int, colour: bool) -> str:
     if not told.needs:
         return ""
-    rows = [need_cells(one, told) for one in told.needs]
+    rows = [need_cells(one) for one in told.needs]
     body = table(_NEEDS, rows, align="<>>>>>>", width=width, elastic=0, spare=(3,), colour=colour)
     few = len(told.needs) <= _FEW
     shown = [one for one in told.needs if few or one.cpus[1] is None]

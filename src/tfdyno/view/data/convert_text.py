@@ -10,7 +10,7 @@ from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.deploy.dataset import READER, Dataset, ReadSpeed, Verified
 from tfdyno.view.base.text import WIDTH, paint, pairs, wrapped
-from tfdyno.words.base.amounts import listed, plural
+from tfdyno.words.base.amounts import capital, listed, plural
 from tfdyno.words.bench.comparison import interval_words, ratio_words, verdict_words
 from tfdyno.words.bench.measurement import seconds_words
 
@@ -205,7 +205,7 @@ def _verdict(found: Comparison) -> str:
         told = f"{ratio_words(found.ratio)} as fast as {SIDES[0]} ({bounds.replace('%', ' %')})"
         return f"No difference is proven: {SIDES[1]} is {told}."
     told = verdict_words(*SIDES, found)
-    return told[:1].upper() + told[1:]
+    return capital(told)
 
 
 def _rate(per_s: Sequence[float], unit: str) -> str:

@@ -160,7 +160,7 @@ def _cold(told: FeedReport) -> str:
     return f"{rate_words(told.cold_per_s)} while {share} of the bytes came from the disk"
 
 
-def need_cells(need: FeedNeed, told: FeedReport) -> list[str]:
+def need_cells(need: FeedNeed) -> list[str]:
     """Write a card's row: name, step, need, CPUs for it with their range, and what it gets here."""
     fewest, best, most = need.cpus
     if best is None:

@@ -309,7 +309,7 @@ def _served(document: Raw) -> str:
 
 
 def _main_stage(document: Raw) -> Raw:
-    """Return the stretch that the figures are of, as ``load_words.main_stage`` chooses it."""
+    """Return the stretch that the figures are of, as ``words.bench.load.main_stage`` chooses it."""
     stages, knee = list(each(document, "stages")), number(document, "knee_rate_per_s")
     held = [one for one in stages if one.get("holds")]
     at_knee = [one for one in held if number(one, "run", "plan", "rate_per_s") == knee]
