@@ -8,7 +8,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.measure.measurement import Software
+from tfdyno.core.measure.software import Software
 from tfdyno.probe.machine.fingerprint import environment
 
 if TYPE_CHECKING:

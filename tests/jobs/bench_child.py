@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.measure.measurement import BenchRun, BenchTask, Software
+from tfdyno.core.measure.measurement import BenchRun, BenchTask
+from tfdyno.core.measure.software import Software
 from tfdyno.core.messages.bench import RUN, MeasuredRun
 from tfdyno.core.messages.wire import decode
 from tfdyno.process import child

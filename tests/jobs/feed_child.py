@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.feed import Feed
-from tfdyno.core.measure.measurement import Software
+from tfdyno.core.measure.software import Software
 from tfdyno.core.messages.data import DATA, MeasuredData
 from tfdyno.core.messages.wire import decode, encode, fields_of
 from tfdyno.process import child

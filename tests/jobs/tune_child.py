@@ -25,7 +25,7 @@ from tfdyno.core.messages.wire import decode, encode
 from tfdyno.process import child
 
 if TYPE_CHECKING:
-    from tfdyno.core.measure.measurement import Software
+    from tfdyno.core.measure.software import Software
     from tfdyno.core.recipe.recipe import Recipe
 
 MADE_UP = replace(RUN, module="tests.jobs.tune_child")

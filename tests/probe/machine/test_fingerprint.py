@@ -15,7 +15,7 @@ from tfdyno.probe.machine.fingerprint import environment
 if TYPE_CHECKING:
     from tests.probe.conftest import Build
 
-    from tfdyno.core.measure.measurement import Software
+    from tfdyno.core.measure.software import Software
 
 SOFTWARE: Software = {
     "tensorflow": "2.21.0",

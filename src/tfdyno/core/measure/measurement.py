@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypedDict
+from typing import Literal
 
+from tfdyno.core.measure.software import DeviceKind
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat
 
@@ -16,7 +17,6 @@ example."""
 DataMode = Literal["own", "synthetic", "synthetic-device", "real"]
 """The workload's own; one batch again and again through tf.data, or held on the device; a
 packaged real data set (standard tasks only)."""
-DeviceKind = Literal["cpu", "gpu"]
 Verdict = Literal["faster", "slower", "no_difference", "not_comparable"]
 InstabilityKind = Literal[
     "drift", "noise", "throttling", "busy_card", "busy_host", "no_steady_state", "few_samples"
@@ -98,20 +98,6 @@ class Card:
     """The highest clock that is allowed; 0: unknown."""
     ecc: bool | None = None
     mig: bool | None = None
-
-
-class Software(TypedDict, total=False):
-    """What a child says of its own: versions, and what it computes on."""
-
-    tensorflow: str
-    keras: str
-    jax: str
-    python: str
-    cuda: str
-    cudnn: str
-    device: DeviceKind
-    devices: list[str]
-    """Names of the GPUs; where there is none, of the processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.cluster.cluster_facts import AllReduce, Exchange
-from tfdyno.core.measure.measurement import BenchRun, BenchTask, Protocol, Software
+from tfdyno.core.measure.measurement import BenchRun, BenchTask, Protocol
+from tfdyno.core.measure.software import Software
 from tfdyno.core.messages.child import Child, Nothing
 from tfdyno.core.recipe.recipe import Recipe
 

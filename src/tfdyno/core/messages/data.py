@@ -8,7 +8,7 @@ from pathlib import Path
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.deploy.dataset import ConvertSettings, Feature
 from tfdyno.core.measure.feed import Feed
-from tfdyno.core.measure.measurement import Software
+from tfdyno.core.measure.software import Software
 from tfdyno.core.messages.child import Child, Nothing
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tfdyno.core.base.errors import Failure
 from tfdyno.core.choose.workload import Workload
-from tfdyno.core.measure.measurement import Software
+from tfdyno.core.measure.software import Software
 from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.core.messages.child import Child
 from tfdyno.core.recipe.recipe import Recipe

@@ -13,7 +13,7 @@ from tfdyno.core.deploy.export import (
     Signature,
     Verification,
 )
-from tfdyno.core.measure.measurement import Software
+from tfdyno.core.measure.software import Software
 from tfdyno.core.messages.child import Child
 
 

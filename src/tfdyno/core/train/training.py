@@ -10,7 +10,7 @@ from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import HOUR_S, MINUTE_S
 from tfdyno.core.doctor.finding import Finding
-from tfdyno.core.measure.measurement import Software
+from tfdyno.core.measure.software import Software
 from tfdyno.core.recipe.retreat import Retreat
 from tfdyno.core.train.layout import Layout
 

@@ -13,7 +13,8 @@ from tfdyno.probe.machine.fingerprint import environment
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfdyno.core.measure.measurement import Environment, Software
+    from tfdyno.core.measure.measurement import Environment
+    from tfdyno.core.measure.software import Software
     from tfdyno.core.recipe.recipe import Recipe
 
 AUTO_CLUSTERING = "--tf_xla_auto_jit"

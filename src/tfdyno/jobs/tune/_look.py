@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.recipe_rules import recipe_rules
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.measure.measurement import DeviceKind, Environment
+from tfdyno.core.measure.measurement import Environment
 from tfdyno.core.train.search_space import SearchSpace, Value
 from tfdyno.core.train.tuning import Trial
 from tfdyno.jobs.bench.run import measured
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.measure.measurement import Measurement
+    from tfdyno.core.measure.software import DeviceKind
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.train.tuning import TrialEstimate
     from tfdyno.jobs.tune._place import Places

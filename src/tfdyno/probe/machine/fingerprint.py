@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.base.untyped import Library
-    from tfdyno.core.measure.measurement import DeviceKind, Software
+    from tfdyno.core.measure.software import DeviceKind, Software
 
 IMAGE_VARIABLE = "TFDYNO_CONTAINER_IMAGE"
 """Set by the command that ``bench --container`` prints: a container does not know its image."""

@@ -9,7 +9,7 @@ from tfdyno.process import child
 from tfdyno.runtime.base.software import software, tensorflow_for
 
 if TYPE_CHECKING:
-    from tfdyno.core.measure.measurement import Software
+    from tfdyno.core.measure.software import Software
     from tfdyno.core.messages.child import Nothing
 
 

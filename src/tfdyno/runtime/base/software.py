@@ -10,7 +10,7 @@ from tfdyno.process.failure import first_line
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
-    from tfdyno.core.measure.measurement import Software
+    from tfdyno.core.measure.software import Software
 
 
 def import_tensorflow(workload: Workload, command: str, verb: str) -> None:

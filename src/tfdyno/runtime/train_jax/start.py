@@ -15,7 +15,7 @@ from tfdyno.process.failure import first_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tfdyno.core.measure.measurement import Software
+    from tfdyno.core.measure.software import Software
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.train.jax_plan import JaxPlan
 
