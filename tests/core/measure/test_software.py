@@ -1,6 +1,10 @@
+from typing import TYPE_CHECKING
+
 from tfdyno.core.base.codec import from_builtins, to_builtins
-from tfdyno.core.measure.software import Software
 from tfdyno.core.train.training import TrainOutcome
+
+if TYPE_CHECKING:
+    from tfdyno.core.measure.software import Software
 
 
 def test_a_child_may_say_any_part_of_its_software() -> None:

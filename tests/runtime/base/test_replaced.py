@@ -32,6 +32,13 @@ def test_what_a_class_inherits_it_inherits_again() -> None:
     assert "name" not in vars(Derived)
 
 
+def test_an_object_has_the_method_of_its_class_again() -> None:
+    one = Derived()
+    with replaced((one, "name", "own")):
+        assert (one.name, Derived.name) == ("own", "base")
+    assert vars(one) == {}
+
+
 def test_of_two_values_for_one_name_the_last_holds_and_neither_stays() -> None:
     with replaced((Base, "name", "first"), (Base, "name", "last")):
         assert Base.name == "last"

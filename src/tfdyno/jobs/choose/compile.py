@@ -134,10 +134,10 @@ def compile_sharded(
     return from_json((folder / "plan.json").read_bytes(), ShardedPlan).held_bytes
 
 
-def cached_exact(traced: Traced, *, family: str, batch_size: int | None = None) -> Program | None:
+def cached_exact(traced: Traced, *, family: str) -> Program | None:
     """Return the program of ``compile_exact`` if the cache has it; compiles and traces nothing.
 
-    A program that holds at ``batch_size`` only is not looked for.
+    A program that holds at one batch size only is not looked for.
     """
     try:
         key = _key(traced, _served(traced, family), None)

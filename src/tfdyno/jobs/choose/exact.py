@@ -47,7 +47,7 @@ def add_cached(predictor: Predictor, gpus: Iterable[Gpu]) -> Predictor:
     """Add the programs that are in the cache already; compiles nothing."""
     found: dict[str, Program] = {}
     for family in families_of(gpus):
-        program = cached_exact(predictor.traced, family=family, batch_size=predictor.batch_size)
+        program = cached_exact(predictor.traced, family=family)
         if program:
             found[family] = program
     return replace(predictor, exact={**predictor.exact, **found})

@@ -1,4 +1,4 @@
-"""Attributes of classes and modules of others, changed for a while."""
+"""Attributes of classes, modules and objects of others, changed for a while."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _TO_THE_END = contextlib.ExitStack()
 
 @contextlib.contextmanager
 def replaced(*changes: tuple[Any, str, Any]) -> Iterator[None]:
-    """Give attributes of classes and modules other values until the block ends.
+    """Give attributes of classes, modules and objects other values until the block ends.
 
     Args:
-        changes: Owner, name and new value. What a class inherits it inherits again afterwards.
+        changes: Owner, name and new value. What a class or an object inherits it inherits again
+            afterwards.
     """
     before = [(owner, name, _own(owner, name)) for owner, name, _ in changes]
     try:
@@ -40,5 +41,5 @@ def to_the_end(change: contextlib.AbstractContextManager[Any]) -> None:
 
 
 def _own(owner: Value, name: str) -> Value:
-    value = getattr(owner, name)  # what is not there cannot be replaced
-    return vars(owner).get(name, _INHERITED) if isinstance(owner, type) else value
+    getattr(owner, name)  # what is not there cannot be replaced
+    return vars(owner).get(name, _INHERITED)

@@ -6,6 +6,8 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.runtime.base.replaced import replaced
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -45,24 +47,21 @@ def functions_of(
 
         return make
 
-    replaced: dict[str, Any] = {f"make_{kind}_function": maker(kind) for kind in ("train", "test")}
+    changes: dict[str, Any] = {f"make_{kind}_function": maker(kind) for kind in ("train", "test")}
     of_logs = model._get_metrics_result_or_logs
     # An epoch that an earlier session had trained to its end has no logs here.
-    replaced["_get_metrics_result_or_logs"] = lambda logs: of_logs(
+    changes["_get_metrics_result_or_logs"] = lambda logs: of_logs(
         logs or model.get_metrics_result()
     )
     if is_composed:  # it is built already, and Keras would take a batch of the data for that
-        replaced["_maybe_symbolic_build"] = lambda **_given: None
-    for name, function in replaced.items():
-        setattr(model, name, function)
-    watch_calls(model, "train", lambda run: _followed(around_train(run), by=after_train))
-    watch_calls(model, "test", partial(_led, by=before_test))
-    try:
-        yield
-    finally:
-        for name in replaced:
-            delattr(model, name)
-        model.train_function = model.test_function = None
+        changes["_maybe_symbolic_build"] = lambda **_given: None
+    with replaced(*((model, name, change) for name, change in changes.items())):
+        watch_calls(model, "train", lambda run: _followed(around_train(run), by=after_train))
+        watch_calls(model, "test", partial(_led, by=before_test))
+        try:
+            yield
+        finally:
+            model.train_function = model.test_function = None
 
 
 def watch_calls(model: Model, kind: str, watched: Callable[[Any], Any]) -> None:

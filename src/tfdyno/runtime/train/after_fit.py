@@ -12,11 +12,13 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.recipe.settle import is_composed
 from tfdyno.runtime.recipe.strategy import is_chief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Instance, Model, Value
 
@@ -52,8 +54,7 @@ def evaluation_composed(is_training: Callable[[], bool]) -> Iterator[None]:
         keras.Model.evaluate, keras.Model.predict = evaluate, predict
 
 
-@contextlib.contextmanager
-def saved_by_chief() -> Iterator[None]:
+def saved_by_chief() -> AbstractContextManager[None]:
     """Let one of several workers that run the same code write the files of the model.
 
     The others write elsewhere and let it go: some variables are read by all workers together.
@@ -61,14 +62,9 @@ def saved_by_chief() -> Iterator[None]:
     import keras
 
     names = () if is_chief() else ("save", "save_weights", "export")
-    originals = {name: getattr(keras.Model, name) for name in names}
-    for name, original in originals.items():
-        setattr(keras.Model, name, _elsewhere(original))
-    try:
-        yield
-    finally:
-        for name, original in originals.items():
-            setattr(keras.Model, name, original)
+    return replaced(
+        *((keras.Model, name, _elsewhere(getattr(keras.Model, name))) for name in names)
+    )
 
 
 def _elsewhere(save: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,18 +87,14 @@ def _composed(model: Model) -> Iterator[None]:
     def make(force: bool = False) -> None:
         model.test_function = composed.test_function()
 
-    own: dict[str, Callable[..., None]] = {
-        "make_test_function": make,
-        "_maybe_symbolic_build": lambda **_given: None,
-    }
-    for name, function in own.items():
-        setattr(model, name, function)
-    try:
-        yield
-    finally:
-        for name in own:
-            delattr(model, name)
-        model.test_function = None
+    with replaced(
+        (model, "make_test_function", make),
+        (model, "_maybe_symbolic_build", lambda **_given: None),
+    ):
+        try:
+            yield
+        finally:
+            model.test_function = None
 
 
 def _is_served() -> bool:

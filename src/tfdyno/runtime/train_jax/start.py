@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.train.device_mesh import DeviceMesh
 from tfdyno.process.failure import first_line
+from tfdyno.runtime.base.replaced import replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.measure.software import Software
     from tfdyno.core.recipe.recipe import Recipe
@@ -118,8 +120,7 @@ def _check_cards(gpus: int) -> None:
         raise UsageError(what, remedy="look at CUDA_VISIBLE_DEVICES, or run tfdyno doctor there")
 
 
-@contextlib.contextmanager
-def distribution_held(notes: list[str]) -> Iterator[None]:
+def distribution_held(notes: list[str]) -> AbstractContextManager[None]:
     """Let the user's code begin and set a distribution of its own to no effect.
 
     Args:
@@ -128,14 +129,8 @@ def distribution_held(notes: list[str]) -> Iterator[None]:
     import keras
 
     place = keras.distribution
-    originals = {name: getattr(place, name) for name in ("initialize", "set_distribution")}
-    for name in originals:
-        setattr(place, name, _ignored(name, notes))
-    try:
-        yield
-    finally:
-        for name, original in originals.items():
-            setattr(place, name, original)
+    names = ("initialize", "set_distribution")
+    return replaced(*((place, name, _ignored(name, notes)) for name in names))
 
 
 def _ignored(name: str, notes: list[str]) -> Callable[..., None]:
