@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tfdyno.catalog.tables import DATA, read_table
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 
 LISTED = "'tfdyno gpus' lists all"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.view.base.text import colour_wanted, terminal_width
 
 

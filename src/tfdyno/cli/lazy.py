@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import Any
 
 import click
+
+from tfdyno.core.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

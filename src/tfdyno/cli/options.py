@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -12,6 +11,7 @@ import click
 
 from tfdyno.cli.command import PATH, TEXT, flag, many, option
 from tfdyno.core.base import settings
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:

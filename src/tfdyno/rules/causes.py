@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, get_args
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.doctor.finding import Severity, Verdict
 from tfdyno.rules.tables import DATA

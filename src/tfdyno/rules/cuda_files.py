@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.rules.tables import read_rows
 
 Version = tuple[int, ...]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.doctor.finding import Evidence, Verdict
 
 Basis = Literal["log", "facts", "code"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.rules.match import ORDER, Match
 
 if TYPE_CHECKING:

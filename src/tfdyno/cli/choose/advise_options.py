@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from tfdyno.cli.command import PATH, flag, option
 from tfdyno.cli.options import HTML, Filled, OneOf, Positive, Whole, Wholes
 from tfdyno.cli.workload_options import PredictOptions
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.settings import MOST_STEPS
 from tfdyno.core.choose.advice import Scenario
 

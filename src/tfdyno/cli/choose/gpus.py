@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog import gpus as catalog
@@ -10,6 +9,7 @@ from tfdyno.catalog import software
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag, many, option
 from tfdyno.cli.options import JSON, Filled
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.lookup.gpus import SORT_KEYS, card, choose, peaks_of
 from tfdyno.view.lookup.gpus_text import comparison, gpu_detail, gpu_list

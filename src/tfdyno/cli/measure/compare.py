@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag
 from tfdyno.cli.options import JSON
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.bench.compare import compare_all
 

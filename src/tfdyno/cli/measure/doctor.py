@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from tfdyno.cli.command import TEXT, command, flag, given, group, option, option
 from tfdyno.cli.measure.doctor_cluster import Cluster
 from tfdyno.cli.options import Telling
 from tfdyno.cli.progress import progress_line
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.doctor.finding import LANGUAGES, Language
 

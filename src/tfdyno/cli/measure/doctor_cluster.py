@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import flag, option
 from tfdyno.cli.options import Filled, Telling, Whole
 from tfdyno.cli.progress import progress_line
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.base.settings import MOST_PORT
 

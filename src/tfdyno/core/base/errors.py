@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tfdyno.core.base.dataclass import dataclass
 
 
 class TfdynoError(Exception):

@@ -8,8 +8,9 @@ A term of a price is worked out as ::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from tfdyno.core.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from tfdyno.core.base.dataclass import dataclass
 
 Market = Literal["consumer", "workstation", "datacenter", "laptop", "edge"]
 """What a card is sold for; ``edge``: a board with its GPU, CPU and memory."""

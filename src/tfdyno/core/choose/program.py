@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.interval import Scaled
 
 KernelKind = Literal[

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.base.units import DAY_S
 from tfdyno.core.choose.hardware import Offer

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from tfdyno.core.base.dataclass import dataclass
 
 Support = Literal["native", "jit", "cannot", "unknown"]
 Outcome = Literal["native", "jit", "graph", "fails", "cannot", "unknown"]

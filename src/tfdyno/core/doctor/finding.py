@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from tfdyno.core.base.dataclass import dataclass
 
 Verdict = Literal["proven", "likely", "possible"]
 Severity = Literal["error", "warning", "note"]

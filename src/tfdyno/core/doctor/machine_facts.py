@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from tfdyno.core.base.dataclass import dataclass
 
 System = Literal["", "linux", "windows", "macos"]
 ProbeState = Literal["ok", "not_run", "failed"]

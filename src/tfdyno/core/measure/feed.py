@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.measure.measurement import Environment
 from tfdyno.core.measure.step_facts import StageFacts

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.measure.software import DeviceKind
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat

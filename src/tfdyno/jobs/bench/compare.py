@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
 from tfdyno.jobs.bench.measured_files import measurements_at

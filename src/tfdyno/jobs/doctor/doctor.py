@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.doctor.finding import Diagnosis, Language
 from tfdyno.core.doctor.machine_facts import ChildFacts, GpuFacts, MachineFacts, ProbeResult

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog import gpus as catalog
 from tfdyno.catalog import software
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import parse_bytes
 from tfdyno.core.choose.hardware import Gpu

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.choose.hardware import Offer
 

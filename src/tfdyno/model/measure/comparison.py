@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.units import format_bytes, format_si, significant
 from tfdyno.core.measure.measurement import Comparison, Verdict
 from tfdyno.core.recipe import recipe

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
+
+from tfdyno.core.base.dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

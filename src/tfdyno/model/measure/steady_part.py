@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.model.measure.statistics import trimmed_mean, weighted_median
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.doctor.machine_facts import MachineFacts, ProbeResult, ProbeState
 from tfdyno.probe.base.host import Host
 

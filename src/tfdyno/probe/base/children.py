@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from tfdyno.core.base.dataclass import dataclass
 
 if TYPE_CHECKING:
     import subprocess  # noqa: TC004  (imported where a child is started)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.doctor.machine_facts import System
 
 SYSTEMS: dict[str, System] = {"linux": "linux", "win32": "windows", "darwin": "macos"}

@@ -6,10 +6,11 @@ import functools
 import os
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Literal
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.probe.base.attempt import Part, failed, found
 
 if TYPE_CHECKING:

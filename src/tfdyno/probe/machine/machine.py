@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.doctor.machine_facts import MachineFacts
 from tfdyno.probe.base import driver
 from tfdyno.probe.base.attempt import attempt
