@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.rewording import reword
 from tests.touched import changed, chosen, code_texts, distances, long_tests
 
 if TYPE_CHECKING:
@@ -55,6 +56,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Give a way to run all long tests."""
     parser.addoption("--all", action="store_true", help="all long tests, touched or not")
     parser.addoption("--measure", type=Path, help="file that gets the seconds of each test")
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> None:
+    """Write what a sentence says now into the failing assert, where that is asked for."""
+    if os.environ.get("GOLDEN") == "write" and op == "==":
+        reword(left, right)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
