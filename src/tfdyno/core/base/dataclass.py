@@ -39,7 +39,7 @@ def _completed(cls: type) -> type:
         parts = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
         return f"{type(self).__qualname__}({parts})"
 
-    def equals(self: object, other: object) -> Any:  # noqa: ANN401
+    def equals(self: object, other: object) -> object:
         return values(self) == values(other) if type(other) is type(self) else NotImplemented
 
     def hashed(self: object) -> int:
