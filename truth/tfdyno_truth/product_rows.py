@@ -12,8 +12,8 @@ import numpy as np
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.choose.hardware import Gpu
-from tfdyno.model.time.attention import Attentions
 from tfdyno.model.time.products import Products
+from tfdyno_truth.attention import Attentions
 from tfdyno_truth.rows import TRUTH
 
 if TYPE_CHECKING:
@@ -34,24 +34,34 @@ ELEMENT_BYTES = {"bf16": 2.0, "fp8": 1.0, "f32": 4.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SizedProducts(Products):
+    """Products whose factors and results move."""
+
+    in_bytes: Floats
+    """Bytes of one element of a factor."""
+    out_bytes: Floats
+    """Bytes of one element of the result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MeasuredProducts:
     """The products of one type on one card."""
 
     gpu: Gpu
     dtype: str
-    products: Products
+    products: SizedProducts
     seconds: Floats
 
     @property
     def flops(self) -> Floats:
-        """Of each product."""
-        return self.products.flops
+        """Of each product, two per multiply-add."""
+        return 2.0 * self.products.batch * self.products.m * self.products.n * self.products.k
 
     def take(self, chosen: NDArray[np.intp]) -> MeasuredProducts:
         """Some of the products."""
         old = self.products
         columns = {field.name: getattr(old, field.name)[chosen] for field in fields(old)}
-        return replace(self, products=Products(**columns), seconds=self.seconds[chosen])
+        return replace(self, products=SizedProducts(**columns), seconds=self.seconds[chosen])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -128,7 +138,7 @@ def _measured(slug: str, dtype: str, rows: Floats) -> MeasuredProducts:
     return MeasuredProducts(
         gpu=card(slug),
         dtype=dtype,
-        products=Products(
+        products=SizedProducts(
             m=m,
             n=n,
             k=k,

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from tfdyno.model.time.precision import gradient_bytes
-from tfdyno.model.time.scaling import communication_s
+from tfdyno.model.time.scaling import exchange
 from tfdyno_truth.design import design_of
 from tfdyno_truth.records import read_record
 from tfdyno_truth.scaling_rows import APART, HALF, Pair, pairs_of
@@ -103,7 +103,9 @@ class Runs:
             i, pair.cluster, constants, packed) for i, pair in enumerate(self.pairs)])  # fmt: skip
 
     def _step_s(self, index: int, cluster: Cluster, constants: Constants, packed: bool) -> float:
-        _, exposed_s = communication_s(
+        if cluster.replicas == 1:
+            return float(self.alone_s[index])
+        found = exchange(
             gradient_bytes=float(self.payload_bytes[index]),
             cluster=cluster,
             device_s=float(self.device_s[index]),
@@ -111,7 +113,7 @@ class Runs:
             packed=packed,
             constants=constants,
         )
-        return float(self.alone_s[index]) + exposed_s
+        return float(self.alone_s[index]) + found.exposed_s
 
     def take(self, chosen: NDArray[np.intp]) -> Runs:
         """Some of the runs."""

@@ -15,13 +15,7 @@ from tfdyno.catalog.links import find_link
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.choose.hardware import Cluster, Gpu, Link
 from tfdyno.model.time import scaling
-from tfdyno.model.time.scaling import (
-    communication_s,
-    has_peer_copies,
-    ring_all_reduce_s,
-    slowest_of,
-    way_of,
-)
+from tfdyno.model.time.scaling import has_peer_copies, ring_all_reduce_s, slowest_of, way_of
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.time_model import Constants
@@ -53,7 +47,7 @@ def exchange(
     packed: bool = False,
     execution: str = "graph",
 ) -> tuple[float, float]:
-    return communication_s(
+    found = scaling.exchange(
         gradient_bytes=gradients,
         cluster=cluster or box(2),
         device_s=0.09,
@@ -61,6 +55,7 @@ def exchange(
         packed=packed,
         constants=constants,
     )
+    return found.whole_s, found.exposed_s
 
 
 @pytest.mark.parametrize(
@@ -121,8 +116,7 @@ def test_the_last_bucket_is_never_hidden() -> None:
     assert exchange(constants, gradients=20e6)[1] == pytest.approx(0.012)
 
 
-def test_one_card_exchanges_nothing() -> None:
-    assert exchange(Neutral(), cluster=box(1)) == (0.0, 0.0)
+def test_one_card_has_nothing_to_exchange() -> None:
     with pytest.raises(ValueError, match="one GPU has nothing to exchange"):
         way_of(box(1), Neutral())
 
@@ -215,7 +209,7 @@ def test_the_numbers_of_an_exchange_work_out_to_its_seconds(
     assert named <= set(time_model().parameters)
 
 
-@given(st.sampled_from(all_gpus()), st.sampled_from([1, 2, 4, 8]), st.floats(0, 1e11))
+@given(st.sampled_from(all_gpus()), st.sampled_from([2, 4, 8]), st.floats(0, 1e11))
 def test_the_exchange_never_gives_time_back(gpu: Gpu, replicas: int, gradients: float) -> None:
     if ":" in gpu.slug:
         return
@@ -224,7 +218,7 @@ def test_the_exchange_never_gives_time_back(gpu: Gpu, replicas: int, gradients: 
     assert 0.0 < 0.1 / (0.1 + exposed) <= 1.0
 
 
-@given(st.integers(1, 512), st.floats(1, 1e11))
+@given(st.integers(2, 512), st.floats(1, 1e11))
 def test_more_replicas_never_exchange_faster(replicas: int, gradients: float) -> None:
     model = time_model()
     now, wider = (

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.advice import estimate, exactly
 
-from tfdyno.model.time.sharding import KINDS, bubble_ratio, fewest_that_fit, sharding_plans
+from tfdyno.model.time.sharding import KINDS, bubble_ratio, fewest_that_fit, planned
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate
+    from tfdyno.core.choose.sharding import ShardingKind, ShardingPlan
 
 GIB = 2.0**30
 
@@ -30,9 +31,13 @@ def large(usable_gib: float = 24.0) -> Estimate:
     )
 
 
+def over(replicas: int, bytes_per_s: float) -> dict[ShardingKind, ShardingPlan]:
+    return {kind: planned(large(), kind, replicas, bytes_per_s) for kind in KINDS}
+
+
 def test_memory_is_divided_as_the_papers_say() -> None:
     """By hand, on two cards: what is kept whole, and half of the rest."""
-    plans = {plan.kind: plan for plan in sharding_plans(large(), 2, bytes_per_s=1e12)}
+    plans = over(2, 1e12)
     held = {kind: plan.device_memory_bytes / GIB for kind, plan in plans.items()}
     assert held["data parallel"] == pytest.approx(17 + 16 / 2)
     assert held["optimizer state"] == pytest.approx(9 + (8 + 16) / 2)
@@ -43,7 +48,7 @@ def test_memory_is_divided_as_the_papers_say() -> None:
 
 def test_time_is_compute_shared_and_what_is_sent() -> None:
     """On two cards a ring sends every byte once; 4 GiB at 4 GiB/s take a second."""
-    plans = {plan.kind: plan for plan in sharding_plans(large(), 2, bytes_per_s=4 * GIB)}
+    plans = over(2, 4 * GIB)
     assert plans["data parallel"].step_s.best == pytest.approx(0.5 + 1.0)
     assert plans["optimizer state"].step_s.best == pytest.approx(0.5 + 1.0)
     assert plans["all states"].step_s.best == pytest.approx(0.5 + 1.5)
@@ -71,20 +76,13 @@ def test_the_smallest_number_that_holds_the_model_is_named() -> None:
 
 def test_only_ways_that_share_out_samples_need_as_many_of_them() -> None:
     one = replace(large(20.0), batch_size=1)
-    kinds = [plan.kind for plan in sharding_plans(one, 8, bytes_per_s=1e11)]
-    assert kinds == ["tensor parallel", "pipeline"]
     found = fewest_that_fit(one, dict.fromkeys((2, 4, 8), 1e11))
     assert {plan.kind for plan in found} == {"tensor parallel", "pipeline"}
 
 
 def test_a_pipeline_has_no_more_micro_batches_than_samples_and_says_how_many() -> None:
     plans = {
-        size: next(
-            plan
-            for plan in sharding_plans(replace(large(), batch_size=size), 4, bytes_per_s=1e12)
-            if plan.kind == "pipeline"
-        )
-        for size in (1, 6, 64)
+        size: planned(replace(large(), batch_size=size), "pipeline", 4, 1e12) for size in (1, 6, 64)
     }
     assert [plan.formula.partition(", m = ")[2] for plan in plans.values()] == ["1", "6", "16"]
     assert plans[1].step_s.best == pytest.approx(1.0)  # one sample passes the stages in turn
@@ -92,30 +90,25 @@ def test_a_pipeline_has_no_more_micro_batches_than_samples_and_says_how_many() -
 
 
 def test_tensor_parallel_names_what_divides_its_activations() -> None:
-    plans = {plan.kind: plan for plan in sharding_plans(large(), 2, bytes_per_s=1e12)}
+    plans = over(2, 1e12)
     assert "Korthikanti" in plans["tensor parallel"].source
     assert "rough" in plans["tensor parallel"].formula
 
 
 def test_numbers_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ValueError, match="need 2 cards or more, got 1"):
-        sharding_plans(large(), 1, bytes_per_s=1e9)
     with pytest.raises(ValueError, match="stages and micro_batches >= 1"):
         bubble_ratio(0, 1)
 
 
 @given(st.integers(2, 63), st.floats(1e8, 1e12))
 def test_more_cards_never_hold_more(replicas: int, rate: float) -> None:
-    few, many = (sharding_plans(large(), n, bytes_per_s=rate) for n in (replicas, replicas + 1))
-    for less, more in zip(few, many, strict=True):
+    few, many = over(replicas, rate), over(replicas + 1, rate)
+    for less, more in zip(few.values(), many.values(), strict=True):
         assert more.device_memory_bytes <= less.device_memory_bytes
 
 
 @given(st.integers(2, 64), st.floats(1e8, 1e12), st.floats(1.0, 10.0))
 def test_more_bandwidth_is_never_slower(replicas: int, rate: float, more: float) -> None:
-    slow, fast = (
-        sharding_plans(large(), replicas, bytes_per_s=each) for each in (rate, rate * more)
-    )
-    for one, two in zip(slow, fast, strict=True):
+    slow, fast = over(replicas, rate), over(replicas, rate * more)
+    for one, two in zip(slow.values(), fast.values(), strict=True):
         assert two.step_s.best <= one.step_s.best
-    assert [plan.kind for plan in slow] == list(KINDS)

@@ -48,7 +48,6 @@ FIRST_CHANNELS_LAST_TF32 = 9.0
 cores want them: ResNet-50 in float32 compiled for 7.0, 7.5 and 8.0 has channels first."""
 LEAST_PART = 0.02
 """The least part of a kernel's time beyond the floor: less is not worth a line of its own."""
-ELEMENT_BYTES = {"f64": 8.0, "f32": 4.0, "f16": 2.0, "bf16": 2.0}
 ALIGNED_BYTES = 16
 """cuBLAS reads rows in vectors of so many bytes; rows of other lengths take slower kernels. XLA
 pads 16-bit products to it and leaves float32 as it is (xla/service/gpu, cublas_pad_for_gemms)."""
@@ -205,11 +204,7 @@ def _products(
 ) -> Floats:  # fmt: skip
     """Return the seconds of products, and of convolutions as the products that they are."""
     sizes = np.array([_product_sizes(kernel, grown) for kernel in kernels], dtype=float)
-    element = np.array([ELEMENT_BYTES.get(kernel.dtype, 4.0) for kernel in kernels])
-    products = Products(
-        m=sizes[:, 0], n=sizes[:, 1], k=sizes[:, 2], batch=sizes[:, 3],
-        in_bytes=element, out_bytes=element,
-    )  # fmt: skip
+    products = Products(m=sizes[:, 0], n=sizes[:, 1], k=sizes[:, 2], batch=sizes[:, 3])
     card = product_card(gpu, unit, rates, clock_ratio=clock_ratio)
     return compute_seconds(products, card, rates.law)
 

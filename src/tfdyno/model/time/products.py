@@ -1,12 +1,10 @@
-"""Seconds of dense matrix products on a card, from what measured products reach.
+"""Seconds of the arithmetic of dense matrix products, from what measured products reach.
 
 A product of ``batch`` pairs m x k and k x n takes
 
-    t = floor + (C^p + M^p)^(1/p)
     C = min over s in 1, 2, 4 ... 64 of
         sqrt(lone^2 + (tiles s / SM)^2) (k/s + prologue) 2 tile^2 / (peak_ratio peak / SM)
         + (split if s > 1)
-    M = batch (in (mk + kn) + out mn) bytes / (bandwidth_ratio bandwidth)
 
 with tiles = batch ceil(m/tile) ceil(n/tile): tiles fill the SMs, and a product of few tiles is
 split along k where that is faster. m and n may be exchanged, so the law serves forward products and
@@ -53,21 +51,6 @@ class Products:
     k: Floats
     batch: Floats
     """How many products of that shape one kernel computes."""
-    in_bytes: Floats
-    """Bytes of one element of a factor."""
-    out_bytes: Floats
-    """Bytes of one element of the result."""
-
-    @property
-    def flops(self) -> Floats:
-        """Two per multiply-add."""
-        return 2.0 * self.batch * self.m * self.n * self.k
-
-    @property
-    def bytes_moved(self) -> Floats:
-        """Both factors read once and the result written once."""
-        factors = (self.m + self.n) * self.k
-        return self.batch * (self.in_bytes * factors + self.out_bytes * self.m * self.n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,14 +98,8 @@ def rate_of(gpu: Gpu, unit: ProductUnit, rates: ProductRates) -> ProductRate:
     )
 
 
-def product_seconds(products: Products, card: ProductCard, law: ProductLaw) -> Floats:
-    """Return seconds of every product on the GPU, launching from the host not counted."""
-    compute_s, memory_s = compute_seconds(products, card, law), memory_seconds(products, card)
-    return together(compute_s, memory_s, card.rate.floor_s, law)
-
-
 def compute_seconds(products: Products, card: ProductCard, law: ProductLaw) -> Floats:
-    """Return seconds of the arithmetic alone: C of the module's first lines."""
+    """Return seconds of every product's arithmetic alone: C of the module's first lines."""
     tiles = products.batch * np.ceil(products.m / law.tile) * np.ceil(products.n / law.tile)
     splits = SPLITS[:, None]
     fill = np.hypot(law.lone_tiles, tiles * splits / card.sm_count)
@@ -130,14 +107,3 @@ def compute_seconds(products: Products, card: ProductCard, law: ProductLaw) -> F
     s_per_flop = card.sm_count / (card.rate.peak_ratio * card.peak_flops_per_s)
     by_split = fill * flops_of_tile * s_per_flop + law.split_s * (splits > 1)
     return np.asarray(by_split.min(axis=0))
-
-
-def memory_seconds(products: Products, card: ProductCard) -> Floats:
-    """Return seconds of reading both factors and writing the result once."""
-    return products.bytes_moved / (card.rate.bandwidth_ratio * card.bandwidth_bytes_per_s)
-
-
-def together(compute_s: Floats, memory_s: Floats, floor_s: float, law: ProductLaw) -> Floats:
-    """Return a kernel's seconds from arithmetic and memory, which overlap in part."""
-    p = law.exponent
-    return np.asarray(floor_s + (compute_s**p + memory_s**p) ** (1.0 / p))

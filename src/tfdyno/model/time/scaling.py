@@ -134,29 +134,6 @@ def slowest_of(replicas: int) -> float:
     return math.sqrt(2.0 * math.log(replicas))
 
 
-def communication_s(
-    *,
-    gradient_bytes: float,
-    cluster: Cluster,
-    device_s: float,
-    execution: str,
-    packed: bool = False,
-    constants: Constants,
-) -> tuple[float, float]:
-    """Return seconds of the whole exchange, and of what delays the step; see ``exchange``."""
-    if cluster.replicas == 1:
-        return 0.0, 0.0
-    found = exchange(
-        gradient_bytes=gradient_bytes,
-        cluster=cluster,
-        device_s=device_s,
-        execution=execution,
-        packed=packed,
-        constants=constants,
-    )
-    return found.whole_s, found.exposed_s
-
-
 def exchange(
     *,
     gradient_bytes: float,

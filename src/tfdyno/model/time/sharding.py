@@ -70,23 +70,6 @@ def bubble_ratio(stages: int, micro_batches: int) -> float:
     return (stages - 1) / (micro_batches + stages - 1)
 
 
-def sharding_plans(one: Estimate, replicas: int, *, bytes_per_s: float) -> tuple[ShardingPlan, ...]:
-    """Return all ways over so many cards, at the global batch of one card's estimate.
-
-    Args:
-        one: Of one card, which may not fit.
-        replicas: Cards, at least 2. Ways that share out samples are left where there are fewer.
-        bytes_per_s: Bus bandwidth between them.
-
-    Raises:
-        ValueError: Fewer than two cards.
-    """
-    if replicas < 2:
-        raise ValueError(f"need 2 cards or more, got {replicas}")
-    kinds = (kind for kind in KINDS if _shares(one, kind, replicas))
-    return tuple(_plan(one, kind, replicas, bytes_per_s) for kind in kinds)
-
-
 def fewest_that_fit(one: Estimate, bytes_per_s: Mapping[int, float]) -> tuple[ShardingPlan, ...]:
     """Return the fewest cards of each way that hold the model; ways that never do are left out.
 
@@ -99,18 +82,13 @@ def fewest_that_fit(one: Estimate, bytes_per_s: Mapping[int, float]) -> tuple[Sh
     found: list[ShardingPlan] = []
     for kind in KINDS:
         plans = (
-            _plan(one, kind, n, bytes_per_s[n])
+            planned(one, kind, n, bytes_per_s[n])
             for n in sorted(bytes_per_s)
             if n > 1 and _shares(one, kind, n)
         )
         fitting = next((plan for plan in plans if plan.fits), None)
         found += [fitting] if fitting else []
     return tuple(sorted(found, key=lambda plan: (plan.replicas, plan.step_s.best)))
-
-
-def planned(one: Estimate, kind: ShardingKind, replicas: int, bytes_per_s: float) -> ShardingPlan:
-    """Return one way over so many cards by formula, whether or not it fits."""
-    return _plan(one, kind, replicas, bytes_per_s)
 
 
 def held_beside(one: Estimate, plan_bytes: float) -> float:
@@ -128,7 +106,8 @@ def _shares(one: Estimate, kind: ShardingKind, n: int) -> bool:
     return kind not in _BY_SAMPLE or n <= one.batch_size
 
 
-def _plan(one: Estimate, kind: ShardingKind, n: int, bytes_per_s: float) -> ShardingPlan:
+def planned(one: Estimate, kind: ShardingKind, n: int, bytes_per_s: float) -> ShardingPlan:
+    """Return one way over so many cards by formula, whether or not it fits."""
     parts = one.memory_parts_bytes
     kept = one.device_memory_bytes.best - sum(parts.get(name, 0.0) for name in _DIVIDED[kind])
     divided = sum(parts.get(name, 0.0) for name in _DIVIDED[kind]) / n

@@ -8,10 +8,8 @@ cores and one exponential on the special function units, one after the other:
     M = (queries and results + keys and values) bytes / (bandwidth_ratio bandwidth)
 
 with blocks = batch heads ceil(queries / block), scores = block keys, or block (keys + block) / 2
-under a causal mask, and FLOPs = 4 head_dim a score. The backward pass has five products where the
-forward pass has two, and computes the scores again (Dao, "FlashAttention-2", arXiv 2307.08691,
-section 3.1); no measured kernel of it stands behind the constants. They, and their errors, are the
-rows ``attention`` of ``catalog/data/product_rates.toml``.
+under a causal mask, and FLOPs = 4 head_dim a score. The constants and their errors are the rows
+``attention`` of ``catalog/data/product_rates.toml``.
 """
 
 from __future__ import annotations
@@ -23,19 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdyno.core.choose.product_rates import ProductRate
-from tfdyno.model.time.peaks import peak_flops_per_s
-from tfdyno.model.time.products import rate_of, together
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.hardware import Gpu
-    from tfdyno.core.choose.product_rates import ProductRates
-    from tfdyno.model.time.peaks import Unit
+    from tfdyno.core.choose.product_rates import ProductLaw, ProductRates
 
     Floats = NDArray[np.float64]
 
-FORWARD_PRODUCTS, BACKWARD_PRODUCTS = 2.0, 5.0
+PRODUCTS = 2.0
 """Products of one head_dim for every score."""
-FORWARD_TENSORS, BACKWARD_TENSORS = 2.0, 4.0
+TENSORS = 2.0
 """Tensors as large as the queries that pass through memory, and as many as large as the keys."""
 
 
@@ -63,7 +57,7 @@ class Attentions:
     @property
     def flops(self) -> Floats:
         """FLOPs of the forward pass: two products of two FLOPs per multiply-add."""
-        return 2.0 * FORWARD_PRODUCTS * self.head_dim * self.scores
+        return 2.0 * PRODUCTS * self.head_dim * self.scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,44 +72,21 @@ class AttentionCard:
     rate: ProductRate
 
 
-def attention_card(gpu: Gpu, unit: Unit, rates: ProductRates) -> AttentionCard:
-    """Look up what the arithmetic needs; ``unit`` multiplies the type of the queries."""
-    return AttentionCard(
-        sm_count=gpu.sm_count,
-        peak_flops_per_s=peak_flops_per_s(gpu, unit),
-        clock_hz=gpu.boost_hz,
-        bandwidth_bytes_per_s=gpu.memory_bytes_per_s,
-        rate=rate_of(gpu, "attention", rates),
-    )
-
-
-def attention_seconds(
-    attentions: Attentions, card: AttentionCard, rates: ProductRates, *, backward: bool = False
-) -> Floats:
-    """Return seconds of every attention on the GPU, launching from the host not counted.
-
-    Args:
-        attentions: What is computed.
-        card: From ``attention_card``.
-        rates: What measured kernels reach.
-        backward: The backward pass instead of the forward one.
-    """
-    compute_s = attention_compute_seconds(attentions, card, rates, backward=backward)
-    tensors = BACKWARD_TENSORS if backward else FORWARD_TENSORS
-    memory_s = attention_bytes(attentions, tensors) / (
-        card.rate.bandwidth_ratio * card.bandwidth_bytes_per_s
-    )
+def attention_seconds(attentions: Attentions, card: AttentionCard, rates: ProductRates) -> Floats:
+    """Return seconds of every attention on the GPU, launching from the host not counted."""
+    compute_s = attention_compute_seconds(attentions, card, rates)
+    bandwidth = card.rate.bandwidth_ratio * card.bandwidth_bytes_per_s
+    memory_s = attention_bytes(attentions) / bandwidth
     return together(compute_s, memory_s, card.rate.floor_s, rates.law)
 
 
 def attention_compute_seconds(
-    attentions: Attentions, card: AttentionCard, rates: ProductRates, *, backward: bool = False
+    attentions: Attentions, card: AttentionCard, rates: ProductRates
 ) -> Floats:
     """Return seconds of the arithmetic alone: C of the module's first lines."""
     block = rates.attention.block
-    products = BACKWARD_PRODUCTS if backward else FORWARD_PRODUCTS
     s_per_flop = card.sm_count / (card.rate.peak_ratio * card.peak_flops_per_s)
-    s_per_score = 2.0 * products * attentions.head_dim * s_per_flop + 1.0 / (
+    s_per_score = 2.0 * PRODUCTS * attentions.head_dim * s_per_flop + 1.0 / (
         rates.attention.exp_per_clock * card.clock_hz
     )
     blocks = attentions.batch * attentions.heads * np.ceil(attentions.queries / block)
@@ -124,9 +95,15 @@ def attention_compute_seconds(
     return np.asarray(fill * block * met * s_per_score)
 
 
-def attention_bytes(attentions: Attentions, tensors: float = FORWARD_TENSORS) -> Floats:
+def attention_bytes(attentions: Attentions) -> Floats:
     """Return bytes of queries and results, keys and values, which pass through memory once."""
     of_queries = attentions.heads * attentions.queries
     of_keys = attentions.key_heads * attentions.keys
     elements = attentions.batch * attentions.head_dim * (of_queries + of_keys)
-    return tensors * attentions.element_bytes * elements
+    return TENSORS * attentions.element_bytes * elements
+
+
+def together(compute_s: Floats, memory_s: Floats, floor_s: float, law: ProductLaw) -> Floats:
+    """Return a kernel's seconds from arithmetic and memory, which overlap in part."""
+    p = law.exponent
+    return np.asarray(floor_s + (compute_s**p + memory_s**p) ** (1.0 / p))
