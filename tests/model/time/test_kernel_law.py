@@ -20,11 +20,11 @@ from tfdyno.model.time.kernel_law import (
     Work,
     compute_constants,
     host_seconds,
-    memory_constant,
     seconds,
     step_of,
     work_of,
 )
+from tfdyno.model.time.parts import memory_constant
 from tfdyno.model.time.peaks import peak_flops_per_s
 
 H200 = find("h200-sxm-141gb")
@@ -151,7 +151,10 @@ def test_tensor_cores_at_half_rate_reach_more_of_it() -> None:
 def test_sums_along_rows_and_over_a_batch_have_shares_of_their_own() -> None:
     rows = replace(kernel("reduce", traffic_bytes=1e6), dims={"inner": (1,)})
     batch = replace(kernel("reduce", traffic_bytes=1e6), dims={"inner": (64,)})
-    assert {memory_constant(one) for one in work(rows, batch).classes} == {"e_rows", "e_reduce"}
+    assert {memory_constant(one.cost) for one in work(rows, batch).classes} == {
+        "e_rows",
+        "e_reduce",
+    }
 
 
 def test_the_host_pays_for_convolutions_that_no_graph_holds() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from math import prod
 from typing import Literal
 
 from tfdyno.core.base.dataclass import dataclass
@@ -68,6 +69,10 @@ class Kernel:
     """Trip count of the loop it stands in (already multiplied into FLOPs, bytes and ``count``)."""
     count: int = 1
     workspace_bytes: Scaled = field(default_factory=Scaled)
+
+    def size(self, name: str, grown: float = 1.0) -> float:
+        """Return one of ``dims`` multiplied out, at a batch ``grown`` so much; 1 of none."""
+        return float(prod(self.dims.get(name, (1,)))) * (grown if name in self.dims_scaled else 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

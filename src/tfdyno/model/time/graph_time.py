@@ -11,7 +11,6 @@ start, and that their loops over rows hold one load at a time, was read from its
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -172,7 +171,6 @@ def step_of(work: GraphWork, found: kernel_law.Seconds, constants: Constants) ->
     return StepTime(
         compute_s=np.array([compute]),
         memory_s=np.array([memory]),
-        launch_s=np.array([step_s - compute - memory]),
         step_s=np.array([step_s]),
         device_s=np.array([float(device.sum())]),
         host_s=np.array([float(host.sum())]),
@@ -184,11 +182,7 @@ def _waits(program: Program, batch_size: float, resident: float) -> Floats:
     kernels = program.kernels
 
     def sizes(name: str) -> Floats:
-        grown = batch_size / program.batch_size
-        return np.array([
-            float(prod(one.dims.get(name, (1,)))) * (grown if name in one.dims_scaled else 1.0)
-            for one in kernels
-        ])  # fmt: skip
+        return np.array([one.size(name, batch_size / program.batch_size) for one in kernels])
 
     single = np.array([one.dims.get("per_thread") == (1,) for one in kernels], dtype=bool)
     places = np.where([one.kind == "transpose" for one in kernels], TRANSPOSE_WAITS, 1.0)

@@ -20,7 +20,7 @@ import numpy as np
 
 from tfdyno.model.time.kernel_table import LIBRARY_KINDS, CostClass, KernelTable
 from tfdyno.model.time.kernel_time import peak_unit
-from tfdyno.model.time.parts import EFFICIENCY
+from tfdyno.model.time.parts import memory_constant
 from tfdyno.model.time.peaks import HALF_RATE_VARIANTS, peak_flops_per_s
 from tfdyno.model.time.products import Products, compute_seconds, product_card
 from tfdyno.model.time.step import HOST_FLOOR_POWER, StepTime
@@ -213,8 +213,7 @@ def _product_sizes(kernel: Kernel, grown: float) -> tuple[float, float, float, f
     """Return m, n, k and how many of them one kernel computes, at the batch asked."""
 
     def size(name: str) -> float:
-        scaled = grown if name in kernel.dims_scaled else 1.0
-        return float(prod(kernel.dims.get(name, (1,)))) * scaled
+        return kernel.size(name, grown)
 
     if kernel.kind == "gemm":
         return size("m"), size("n"), size("k"), size("batch")
@@ -252,18 +251,6 @@ def _convolution_constants(one: LawClass) -> tuple[str, ...]:
 def _winograd(one: LawClass, unit: str) -> tuple[str, ...]:
     shape = one.cost.shape
     return (shape,) if unit == "cuda" and shape.startswith("winograd") else ()
-
-
-def memory_constant(one: LawClass) -> str:
-    """Name of the constant that is the share of the bandwidth which a class reaches."""
-    cost = one.cost
-    if cost.shape == "depthwise":
-        return "e_depthwise"
-    if cost.kind in LIBRARY_KINDS:
-        return "e_library"
-    if cost.kind == "reduce" and cost.shape == "rows":
-        return "e_rows"
-    return EFFICIENCY.get(cost.kind, "e_loop")
 
 
 def turned_constant(one: LawClass) -> str:
@@ -328,7 +315,7 @@ def _on_cuda_cores(work: Work, constants: Constants) -> tuple[Floats, Floats]:
 
 
 def _traffic(work: Work, constants: Constants) -> Floats:
-    attained = np.array([constants[memory_constant(one)] for one in work.classes])
+    attained = np.array([constants[memory_constant(one.cost)] for one in work.classes])
     again = work.extra_s * constants["window_overlap"]
     return np.asarray((work.memory_s + again) / attained[work.class_index])
 
@@ -358,7 +345,6 @@ def step_of(work: Work, found: Seconds, constants: Constants) -> StepTime:
     return StepTime(
         compute_s=np.array([compute]),
         memory_s=np.array([memory]),
-        launch_s=np.array([step_s - compute - memory]),
         step_s=np.array([step_s]),
         device_s=np.array([device]),
         host_s=np.array([host]),

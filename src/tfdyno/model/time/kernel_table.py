@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -155,8 +154,8 @@ def fusion_shape(kernel: Kernel) -> str:
 
 def convolution_shape(kernel: Kernel) -> str:
     """Name the shape class of a convolution from its forward geometry (see ``Kernel.dims``)."""
-    channels_in, channels_out = _one(kernel, "cin"), _one(kernel, "cout")
-    groups = _one(kernel, "groups")
+    channels_in, channels_out = kernel.size("cin"), kernel.size("cout")
+    groups = kernel.size("groups")
     if groups > 1:
         few = channels_in <= DEPTHWISE_CHANNELS_PER_GROUP * groups
         return "depthwise" if few else "grouped"
@@ -176,20 +175,16 @@ def window_overlap(kernel: Kernel) -> float:
     """Return how often a pooling kernel reads an element: window size over stride, at least 1."""
     if kernel.kind != "window":
         return 1.0
-    return max(1.0, prod(kernel.dims.get("window", (1,))) / prod(kernel.dims.get("stride", (1,))))
+    return max(1.0, kernel.size("window") / kernel.size("stride"))
 
 
 def tile_padding(kernel: Kernel) -> float:
     """Return FLOPs that a grouped convolution executes per useful one: part-filled tiles count."""
-    groups = _one(kernel, "groups")
+    groups = kernel.size("groups")
     if kernel.kind != "convolution" or groups <= 1:
         return 1.0
-    per_group = max(1.0, _one(kernel, "cin") / groups)
+    per_group = max(1.0, kernel.size("cin") / groups)
     return max(1.0, TILE_CHANNELS / per_group) if convolution_shape(kernel) == "grouped" else 1.0
-
-
-def _one(kernel: Kernel, name: str) -> int:
-    return int(prod(kernel.dims.get(name, (1,))))
 
 
 def _pair(value: Scaled) -> tuple[float, float]:

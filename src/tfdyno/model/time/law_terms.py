@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tfdyno.core.choose.explanation import Factor, Peak, Term
+from tfdyno.core.choose.explanation import Factor, Peak
 from tfdyno.model.time import kernel_law
 from tfdyno.model.time.kernel_table import LIBRARY_KINDS
 from tfdyno.model.time.kernel_time import peak_unit
+from tfdyno.model.time.parts import memory_parts
 from tfdyno.model.time.peaks import peak_flops_per_s
-from tfdyno.model.time.terms import BANDWIDTH
+from tfdyno.model.time.terms import BANDWIDTH, factors_of, launched, rated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfdyno.core.choose.explanation import Term
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.time_model import TimeModel
     from tfdyno.model.time.terms import Pricing
@@ -35,7 +37,6 @@ _WORDS = {
     "winograd3": "multiplications Winograd saves",
     "winograd5": "multiplications Winograd saves",
 }
-_MEMORY = {"e_depthwise": "depthwise", "e_library": "library", "e_rows": "reduce rows"}
 
 
 def law_terms(
@@ -78,13 +79,7 @@ def law_terms(
     elif moved_s > 0.0:
         terms.append(_memory(one, amounts, memory_s, moved_s, pricing, cuda=cuda))
     if amounts.launches > 0.0:
-        terms.append(
-            Term(
-                cause="launch", amount=amounts.launches, unit="launches", more=(), peak="",
-                rate_per_s=0.0, shares=(), each_s=model[each], each=each,
-                time_s=amounts.launches * model[each],
-            )
-        )  # fmt: skip
+        terms.append(launched(amounts, model, each))
     return tuple(terms)
 
 
@@ -131,21 +126,15 @@ def _memory(
     one: kernel_law.LawClass, amounts: Amounts, alone_s: float, paid_s: float, pricing: Pricing,
     *, cuda: bool,
 ) -> Term:  # fmt: skip
-    name, bandwidth = kernel_law.memory_constant(one), pricing.gpu.memory_bytes_per_s
-    value = pricing.time_model[name]
+    bandwidth = pricing.gpu.memory_bytes_per_s
+    shares = list(factors_of(memory_parts(one.cost, pricing.time_model)))
+    value = shares[0].factor_ratio
     more: tuple[Factor, ...] = ()
     if one.turned and not cuda:
         turned = kernel_law.turned_constant(one)
         factor = pricing.time_model[turned]
         more = (Factor(name="copied into another order", constant=turned, factor_ratio=factor),)
     once_s = amounts.traffic_bytes * (more[0].factor_ratio if more else 1.0) / (bandwidth * value)
-    shares = [
-        Factor(
-            name=f"bandwidth share, {_MEMORY.get(name, one.cost.kind)}",
-            constant=name,
-            factor_ratio=value,
-        )
-    ]
     if alone_s > once_s * (1.0 + 1e-12):
         shares.append(_plain("bytes read again by windows", once_s / alone_s))
     shares.append(_plain("beside the arithmetic", alone_s / paid_s))
@@ -169,7 +158,7 @@ def _plain(name: str, ratio: float) -> Factor:
 
 
 def _rated(
-    cause: str,
+    cause: Literal["compute", "memory"],
     amount: float,
     peak: str,
     rate: float,
@@ -177,15 +166,5 @@ def _rated(
     time_s: float,
     more: tuple[Factor, ...] = (),
 ) -> Term:
-    return Term(
-        cause="compute" if cause == "compute" else "memory",
-        amount=amount,
-        unit="FLOP" if cause == "compute" else "B",
-        more=more,
-        peak=peak,
-        rate_per_s=rate,
-        shares=tuple(one for one in shares if one.constant or abs(one.factor_ratio - 1.0) > 1e-12),
-        each_s=0.0,
-        each="",
-        time_s=time_s,
-    )
+    told = tuple(one for one in shares if one.constant or abs(one.factor_ratio - 1.0) > 1e-12)
+    return rated(cause, amount, peak=peak, rate_per_s=rate, shares=told, time_s=time_s, more=more)

@@ -145,16 +145,20 @@ def _direction(cost_class: CostClass, constants: Constants) -> tuple[Part, ...]:
     return (_part(words, name, constants),)
 
 
+def memory_constant(cost_class: CostClass) -> str:
+    """Name of the constant that is the share of the bandwidth which a class reaches."""
+    if cost_class.shape == "depthwise":
+        return "e_depthwise"
+    if cost_class.kind in LIBRARY_KINDS:
+        return "e_library"
+    if cost_class.kind == "reduce" and cost_class.shape == "rows":
+        return "e_rows"
+    return EFFICIENCY.get(cost_class.kind, "e_loop")
+
+
 def memory_parts(cost_class: CostClass, constants: Constants) -> tuple[Part, ...]:
     """Share of the memory bandwidth that a class of kernel attains."""
-    if cost_class.shape == "depthwise":
-        name = "e_depthwise"
-    elif cost_class.kind in LIBRARY_KINDS:
-        name = "e_library"
-    else:
-        name = EFFICIENCY.get(cost_class.kind, "e_loop")
-    if cost_class.kind == "reduce" and cost_class.shape == "rows":
-        name = "e_rows"
+    name = memory_constant(cost_class)
     kind = _MEMORY_WORDS.get(name, cost_class.kind)
     return (_part(f"bandwidth share, {kind}", name, constants),)
 

@@ -91,13 +91,16 @@ class StepTime:
 
     compute_s: Floats
     memory_s: Floats
-    launch_s: Floats
-    """The time with the wait for the host and the fixed time of a step."""
     step_s: Floats
     device_s: Floats
     """The kernels alone."""
     host_s: Floats
     """What the host needs for their launches, beside the device."""
+
+    @property
+    def launch_s(self) -> Floats:
+        """The time with the wait for the host and the fixed time of a step."""
+        return np.asarray(self.step_s - self.compute_s - self.memory_s)
 
 
 def factors(setting: Setting, constants: Constants) -> Factors:
@@ -247,7 +250,6 @@ def step_time(
     return StepTime(
         compute_s=compute,
         memory_s=memory,
-        launch_s=step - compute - memory,
         step_s=step,
         device_s=device,
         host_s=np.broadcast_to(host, np.shape(step)),

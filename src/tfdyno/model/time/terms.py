@@ -57,7 +57,7 @@ def terms_of(cost_class: CostClass, work: Work, pricing: Pricing) -> tuple[Term,
         _compute(cost_class, work, pricing),
         _memory(cost_class, work, pricing),
         _overlap(cost_class, work, pricing),
-        _launch(work, pricing),
+        launched(work, pricing.time_model, LAUNCH_CONSTANT, _execution("launches", pricing)),
     )
     return tuple(term for term in found if term and term.amount > 0.0)
 
@@ -110,7 +110,7 @@ def _compute(cost_class: CostClass, work: Work, pricing: Pricing) -> Term | None
     wasted = work.executed_flops / work.flops
     slower = _execution("depthwise", pricing) if cost_class.shape == "depthwise" else ()
     tiles = Factor(name="part-filled tiles", constant="", factor_ratio=wasted)
-    return _rated(
+    return rated(
         "compute",
         work.flops,
         more=(*((tiles,) if wasted != 1.0 else ()), *slower),
@@ -122,7 +122,7 @@ def _compute(cost_class: CostClass, work: Work, pricing: Pricing) -> Term | None
 
 def _memory(cost_class: CostClass, work: Work, pricing: Pricing) -> Term:
     shares = factors_of(memory_parts(cost_class, pricing.time_model))
-    return _rated(
+    return rated(
         "memory",
         work.traffic_bytes,
         more=_traffic(cost_class, pricing),
@@ -137,7 +137,7 @@ def _overlap(cost_class: CostClass, work: Work, pricing: Pricing) -> Term | None
     if cost_class.kind in LIBRARY_KINDS:
         return None
     again = overlap_parts(cost_class, pricing.time_model)
-    return _rated(
+    return rated(
         "overlap",
         work.extra_bytes,
         more=(
@@ -151,8 +151,8 @@ def _overlap(cost_class: CostClass, work: Work, pricing: Pricing) -> Term | None
     )
 
 
-def _launch(work: Work, pricing: Pricing) -> Term:
-    more, each_s = _execution("launches", pricing), pricing.time_model[LAUNCH_CONSTANT]
+def launched(work: Work, model: TimeModel, each: str, more: tuple[Factor, ...] = ()) -> Term:
+    """Return the term of launches that take the constant ``each``."""
     return Term(
         cause="launch",
         amount=work.launches,
@@ -161,21 +161,25 @@ def _launch(work: Work, pricing: Pricing) -> Term:
         peak="",
         rate_per_s=0.0,
         shares=(),
-        each_s=each_s,
-        each=LAUNCH_CONSTANT,
-        time_s=work.launches * _multiplied(more) * each_s,
+        each_s=model[each],
+        each=each,
+        time_s=work.launches * _multiplied(more) * model[each],
     )
 
 
-def _rated(
+def rated(
     cause: Literal["compute", "memory", "overlap"],
     amount: float,
     *,
-    more: tuple[Factor, ...],
+    more: tuple[Factor, ...] = (),
     peak: str,
     rate_per_s: float,
     shares: tuple[Factor, ...],
+    time_s: float | None = None,
 ) -> Term:
+    """Return the term of work at a rate; without ``time_s`` its factors say how long it takes."""
+    if time_s is None:
+        time_s = amount * _multiplied(more) / (rate_per_s * _multiplied(shares))
     return Term(
         cause=cause,
         amount=amount,
@@ -186,7 +190,7 @@ def _rated(
         shares=shares,
         each_s=0.0,
         each="",
-        time_s=amount * _multiplied(more) / (rate_per_s * _multiplied(shares)),
+        time_s=time_s,
     )
 
 

@@ -27,6 +27,7 @@ from tfdyno.core.choose.program import BufferPlan, Program
 from tfdyno.model.time import kernel_law
 from tfdyno.model.time.kernel_table import LIBRARY_KINDS, KernelTable
 from tfdyno.model.time.kernel_time import peak_unit
+from tfdyno.model.time.parts import memory_constant
 from tfdyno.model.time.products import rate_of, unit_of_products
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _ratios_of(
         if body <= model[SMALLEST] or LEAST_SHARE > share > 1.0 - LEAST_SHARE:
             continue  # the start, or both causes together, decide
         if share < 0.5:
-            name = kernel_law.memory_constant(law_class)
+            name = memory_constant(law_class.cost)
         elif table.classes[table.class_index[index]].kind in LIBRARY_KINDS:
             name = _compute_name(gpu, one, law_class, cuda[index], tf32_allowed=tf32_allowed)
         else:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -129,10 +128,10 @@ def _residuals(card: CardFile, law: Rough) -> dict[Group, Residuals]:
 def group_of(kernel: Kernel) -> Group:
     """Return kernels that are alike but for their sizes."""
     if kernel.kind == "gemm":
-        many = prod(kernel.dims.get("batch", (1,))) > 1
+        many = kernel.size("batch") > 1
         return ("gemm", kernel.direction, "batched" if many else "")
     if kernel.kind == "convolution":
-        return ("convolution", kernel.direction, "depthwise" if _one(kernel, "groups") > 1 else "")
+        return ("convolution", kernel.direction, "depthwise" if kernel.size("groups") > 1 else "")
     if kernel.kind == "reduce":
         return ("reduce", kernel.name, "")
     if kernel.kind == "loop":
@@ -162,9 +161,7 @@ def sizes_of(kernel: Kernel, grown: float, batch_size: float = 1.0) -> tuple[flo
     """Return log2 of the sizes that decide a kernel's rate; of one length in a group."""
 
     def size(name: str) -> float:
-        return float(prod(kernel.dims.get(name, (1,)))) * (
-            grown if name in kernel.dims_scaled else 1.0
-        )
+        return kernel.size(name, grown)
 
     if kernel.kind == "gemm":
         long, short = sorted((size("m"), size("n")), reverse=True)
@@ -186,7 +183,7 @@ def _elements(kernel: Kernel, batch_size: float) -> float:
 
 def _in_rows(kernel: Kernel) -> bool:
     """Return whether an operand has another shape than the result."""
-    several = prod(kernel.dims.get("elements", (1,))) > 1
+    several = kernel.size("elements") > 1
     whole = kernel.name in ("tile", "convert", "select")
     return several and not whole and kernel.dims.get("per_thread") == (1,)
 
@@ -215,9 +212,5 @@ def _joined(kernel: Kernel, before: Sequence[Kernel]) -> bool:
     if not before or kernel.phase != "forward" or kernel.name not in ("add", "maximum"):
         return False
     last = before[-1]
-    whole = last.kind == "convolution" or (last.kind == "gemm" and _one(last, "batch") == 1)
+    whole = last.kind == "convolution" or (last.kind == "gemm" and last.size("batch") == 1)
     return whole and last.layer == kernel.layer and last.write_bytes == kernel.write_bytes
-
-
-def _one(kernel: Kernel, name: str) -> int:
-    return int(prod(kernel.dims.get(name, (1,))))

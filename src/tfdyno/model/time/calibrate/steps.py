@@ -178,7 +178,7 @@ def step_on_cpus(
     host_s = card.pace.beside_step_s if train else 0.0
     step_s = np.array([device + card.pace.call_s + host_s])
     return step.StepTime(
-        compute_s=compute, memory_s=memory, launch_s=step_s - compute - memory, step_s=step_s,
+        compute_s=compute, memory_s=memory, step_s=step_s,
         device_s=np.array([device]), host_s=np.array([host_s]),
     ), causes  # fmt: skip
 
