@@ -30,19 +30,19 @@ def all_releases() -> tuple[Release, ...]:
     Raises:
         ToolError: The shipped table is corrupt.
     """
-    return tuple(one for one in _table() if not one.is_candidate)
+    return tuple(one for one in known_releases() if not one.is_candidate)
 
 
 def candidate() -> Release | None:
     """Return the release candidate after them; None where the table has none."""
-    return next((one for one in _table() if one.is_candidate), None)
+    return next((one for one in known_releases() if one.is_candidate), None)
 
 
 def release_of(tensorflow: str) -> Release | None:
     """Return the release of a version such as ``2.21.0``; None where it is unknown or not told."""
     numbers = re.match(r"(\d+)\.(\d+)", tensorflow)
     minor = f"{numbers[1]}.{numbers[2]}" if numbers else ""
-    return next((one for one in _table() if one.tensorflow == minor), None)
+    return next((one for one in known_releases() if one.tensorflow == minor), None)
 
 
 def behind(tensorflow: str, today: datetime.date) -> Behind | None:
@@ -52,11 +52,11 @@ def behind(tensorflow: str, today: datetime.date) -> Behind | None:
         tensorflow: Version, ``2.21.0``; empty: none in particular.
         today: The day that their age is counted to.
     """
-    last = _table()[-1]
+    last = known_releases()[-1]
     numbers = re.match(r"(\d+)\.(\d+)", tensorflow)
     found = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
     newest, release = last.tensorflow.split("."), release_of(tensorflow)
-    date = max(one.date for one in _table())
+    date = max(one.date for one in known_releases())
     age_days = (today - datetime.date.fromisoformat(date)).days
     if found > (int(newest[0]), int(newest[1])):
         why: BehindBy = "release"
@@ -83,7 +83,12 @@ def cuda_drivers() -> tuple[CudaDriver, ...]:
 
 
 @functools.lru_cache(maxsize=1)
-def _table() -> tuple[Release, ...]:
+def known_releases() -> tuple[Release, ...]:
+    """Return every release of the table, oldest first, the candidate too.
+
+    Raises:
+        ToolError: The shipped table is corrupt.
+    """
     rows = read_table(DATA / "compat.csv", _COMPAT_COLUMNS, key=("tf_version",), ordered=False)
     return tuple(_release(row) for row in rows)
 

@@ -6,6 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from tfdyno.catalog.releases import cuda_drivers, known_releases, release_of
 from tfdyno.catalog.tables import DATA, Row, read_table
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
@@ -52,34 +53,6 @@ _WHEEL_COLUMNS = (
     *dict.fromkeys(_CARD_COLUMNS.values()),
     "source",
 )
-_COMPAT_COLUMNS = [
-    "tf_version",
-    "python_versions",
-    "cuda",
-    "cudnn",
-    "min_driver_linux",
-    "min_driver_windows",
-    "gpu_wheel",
-    "native_windows_gpu",
-    "keras_version",
-    "numpy_limit",
-    "compute_capabilities_built",
-    "and_cuda_cudnn_pin",
-    "and_cuda_nccl_pin",
-    "first_wheel",
-    "last_wheel",
-    "notes",
-    "source",
-    "date",
-]
-_DRIVER_COLUMNS = [
-    "cuda_version",
-    "toolkit_driver_linux_x86_64",
-    "toolkit_driver_windows",
-    "minor_compat_min_linux",
-    "minor_compat_min_windows",
-    "source",
-]
 _VERSION = re.compile(r"\d+(?:\.\d+)+|\d+")
 
 
@@ -153,16 +126,14 @@ def check_release(tensorflow: str) -> None:
     if not re.fullmatch(r"\d+\.\d+(\.\d+)?", tensorflow):
         raise UsageError(f"'{tensorflow}' is no TensorFlow release", remedy="write it as 2.21")
     release = _key(_minor(tensorflow))
-    rows = [*_compat_rows().values()]
-    last, date = rows[-1], max(row.text("date") for row in rows)
-    newest = last.text("tf_version")
+    known = known_releases()
+    last, date = known[-1], max(one.date for one in known)
+    newest = last.tensorflow
     if not _key(OLDEST) <= release <= _key(newest):
         is_old = release < _key(OLDEST)
         raise UsageError(
             f"TensorFlow {tensorflow} is {'too old' if is_old else 'not known yet'}",
-            why=""
-            if is_old
-            else f"the tables are of {date} and end with {last.text('last_wheel')}",
+            why="" if is_old else f"the tables are of {date} and end with {last.last_wheel}",
             remedy=f"name a release from {OLDEST} to {newest}",
         )
 
@@ -242,8 +213,8 @@ def _libraries_too_old(gpu: Gpu, release: str) -> bool:
 
 
 def _cuda_of(release: str) -> str:
-    row = _compat_of(release)
-    return row.text("cuda") if row else ""
+    found = release_of(release)
+    return found.cuda if found else ""
 
 
 @functools.lru_cache(maxsize=1)
@@ -301,40 +272,13 @@ def _cell(cells: tuple[_Cell, ...], release: str) -> _Cell | None:
 
 def _driver(gpu: Gpu, cell: _Cell) -> str:
     """Return the wheel's floor (its CUDA, or its PTX where that is compiled) and the card's own."""
-    needs = [_toolkit_driver(gpu.first_cuda)]
+    needs = [one.linux for one in cuda_drivers() if one.cuda == gpu.first_cuda]
     if cell.verdict == "jit":
         needs.append(cell.driver)
-    row = _compat_of(cell.release)
-    if row:
-        needs.append(row.text("min_driver_linux"))
+    release = release_of(cell.release)
+    if release:
+        needs.append(release.min_driver_linux)
     return max((need for need in needs if need), key=_key, default="")
-
-
-def _compat_of(release: str) -> Row | None:
-    return _compat_rows().get(release)
-
-
-@functools.lru_cache(maxsize=1)
-def _compat_rows() -> dict[str, Row]:
-    rows = read_table(DATA / "compat.csv", _COMPAT_COLUMNS, key=("tf_version",), ordered=False)
-    return {row.text("tf_version"): row for row in rows}
-
-
-@functools.lru_cache(maxsize=1)
-def _driver_rows() -> tuple[Row, ...]:
-    path = DATA / "cuda_driver.csv"
-    return read_table(path, _DRIVER_COLUMNS, key=("cuda_version",), ordered=False)
-
-
-@functools.lru_cache(maxsize=32)
-def _toolkit_driver(cuda: str) -> str:
-    """Return the driver that the first release of a CUDA toolkit brought on Linux, or nothing."""
-    drivers = [
-        _first_version(row.text("toolkit_driver_linux_x86_64"))
-        for row in _driver_rows()
-        if row.text("cuda_version").split()[0] == cuda
-    ]
-    return min(filter(None, drivers), key=_key, default="")
 
 
 def _minor(version: str) -> str:
