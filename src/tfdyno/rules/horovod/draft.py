@@ -57,6 +57,16 @@ class Draft:
         self.cut(start, first)
         self.cut(last, end)
 
+    def leave(self, outer: ast.expr, inner: ast.expr) -> None:
+        """Leave of an expression one in it, or nothing of ``x = f(x)``."""
+        match self.script.statement(outer), inner:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) as statement, ast.Name(
+                id=own
+            ) if value is outer and name == own:
+                self.dropped.add(statement)
+            case _:
+                self.unwrap(outer, inner)
+
     def is_gone(self, node: ast.AST) -> bool:
         """Return whether a statement around it is dropped, or its text cut."""
         if node in self.dropped or any(one in self.dropped for one in self.script.around(node)):

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.horovod.names import batch_arguments
-from tfdyno.rules.rewrite.source_text import Patch, argument_patches
+from tfdyno.rules.rewrite.source_text import Patch, argument_patches, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def shared_out(draft: Draft, ranks: list[ast.expr], sizes: list[ast.expr]) -> bo
             continue
         is_found = True
         draft.change(whole, "shard by rank", _SHARD)
-        _leave(draft, whole, data)
+        draft.leave(whole, data)
     return is_found
 
 
@@ -68,7 +68,7 @@ def seeds(draft: Draft, ranks: list[ast.expr]) -> Iterator[ast.expr]:
     for rank in ranks:
         for outer in draft.script.around(rank):
             is_keyword = isinstance(outer, ast.keyword) and "seed" in (outer.arg or "")
-            is_call = isinstance(outer, ast.Call) and _last(outer) in _SEEDS
+            is_call = isinstance(outer, ast.Call) and last_name(outer) in _SEEDS
             if is_keyword or is_call:
                 draft.replace(rank, "0")
                 draft.change(rank, "a seed by rank", _SEED)
@@ -96,7 +96,7 @@ def _predicted(draft: Draft) -> set[ast.AST]:
     """Return everything in data that only predict is given: each process predicts all by itself."""
     found: set[ast.AST] = set()
     for call in ast.walk(draft.script.tree):
-        if not isinstance(call, ast.Call) or _last(call) != "predict" or not call.args:
+        if not isinstance(call, ast.Call) or last_name(call) != "predict" or not call.args:
             continue
         given = call.args[0]
         found |= {*ast.walk(given)}
@@ -111,7 +111,7 @@ def _is_only(draft: Draft, name: str, method: str) -> bool:
         call = draft.script.parents[load]
         statement = draft.script.statement(load)
         is_made = isinstance(statement, ast.Assign) and statement in draft.script.assigned(name)
-        if not is_made and not (isinstance(call, ast.Call) and _last(call) == method):
+        if not is_made and not (isinstance(call, ast.Call) and last_name(call) == method):
             return False
     return True
 
@@ -182,19 +182,3 @@ def _within(draft: Draft, epochs: ast.expr) -> Iterator[ast.BinOp]:
         for node in ast.walk(value):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv):
                 yield node
-
-
-def _leave(draft: Draft, whole: ast.expr, data: ast.expr) -> None:
-    """Leave the data, or nothing of ``x = x.shard(...)``."""
-    statement = draft.script.statement(whole)
-    is_own = isinstance(statement, ast.Assign) and statement.value is whole
-    targets = [getattr(one, "id", "") for one in getattr(statement, "targets", ())]
-    if is_own and targets == [getattr(data, "id", None)]:
-        draft.dropped.add(statement)
-    else:
-        draft.unwrap(whole, data)
-
-
-def _last(call: ast.Call) -> str:
-    function = call.func
-    return getattr(function, "attr", "") or getattr(function, "id", "")

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.horovod.names import joint_names
+from tfdyno.rules.rewrite.source_text import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -123,7 +124,7 @@ def _names(body: Iterable[ast.AST], draft: Draft) -> set[str]:
         for node in ast.walk(waiting.pop()):
             if not isinstance(node, ast.Call):
                 continue
-            name = getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+            name = last_name(node)
             if name in functions and name not in found and isinstance(node.func, ast.Name):
                 waiting += functions[name].body
             found.add(name)

@@ -40,19 +40,7 @@ def unwrapped(draft: Draft, site: Site, entry: Entry, name: str) -> None:
     draft.change(call, f"hvd.{name}", entry.why)
     if "compression" in words and not draft.script.code(words["compression"]).endswith(".none"):
         draft.change(call, f"{name}(compression=)", _COMPRESSED)
-    statement = draft.script.statement(call)
-    if _is_itself(statement, call, inner):
-        draft.dropped.add(statement)
-    else:
-        draft.unwrap(call, inner)
-
-
-def _is_itself(statement: ast.stmt, call: ast.Call, inner: ast.expr) -> bool:
-    """Return whether it is ``opt = hvd.DistributedOptimizer(opt)``."""
-    if not isinstance(statement, ast.Assign) or statement.value is not call:
-        return False
-    targets = [getattr(one, "id", "") for one in statement.targets]
-    return targets == [getattr(inner, "id", None)]
+    draft.leave(call, inner)
 
 
 def _is_known(draft: Draft, call: ast.Call, keyword: str, value: ast.expr) -> bool:

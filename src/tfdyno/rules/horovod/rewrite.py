@@ -77,7 +77,7 @@ def migrated(path: str, source: str) -> Migration:
 def _plain_uses(
     draft: Draft, taken: header.Names, uses: list[tuple[Site, str, Entry]]
 ) -> frozenset[str]:
-    """Return everything but ranks and sizes; returns the callbacks that are written out."""
+    """Change all uses but ranks and sizes; return the callbacks that are written out."""
     callbacks = set()
     for site, name, entry in uses:
         node = site.node
@@ -174,12 +174,7 @@ def _tape(draft: Draft, site: Site, name: str, entry: Entry) -> None:
         draft.hand(node, _OWN_LOOP, _OWN_LOOP_REMEDY)
         return
     draft.change(node, f"hvd.{name}", entry.why)
-    statement = draft.script.statement(node)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-    if getattr(target, "id", "") == getattr(inner, "id", None) and target is not None:
-        draft.dropped.add(statement)
-    else:
-        draft.unwrap(node, inner)
+    draft.leave(node, inner)
 
 
 def _starter(draft: Draft, node: ast.expr, entry: Entry) -> None:

@@ -72,16 +72,11 @@ class Script:
 
     def code(self, node: ast.expr) -> str:
         """Return the text of an expression."""
-        return self.source[self.text.start(node) : self.text.end(node)]
+        return self.source[slice(*self.span(node))]
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         """Return positions of its first character and after its last one."""
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        return (
-            self.text.at(node.lineno, node.col_offset),
-            self.text.at(node.end_lineno, node.end_col_offset),
-        )
+        return self.text.start(node), self.text.end(node)
 
     def is_alone(self, node: ast.expr | ast.stmt, end: str = "") -> bool:
         """Return whether its lines hold nothing else but a comment, and ``end`` behind it."""

@@ -53,7 +53,7 @@ def sites(tree: ast.Module) -> tuple[Site, ...]:
     return walked(tree)[0]
 
 
-class _Walker:
+class _Walker(ast.NodeVisitor):
     """Walks statements in order and keeps what surrounds the one at hand."""
 
     def __init__(
@@ -78,25 +78,14 @@ class _Walker:
         for statement in statements:
             self.visit(statement)
 
-    def visit(self, node: ast.AST) -> None:
-        method: Callable[[ast.AST], None] | None = getattr(self, f"_{type(node).__name__}", None)
-        if method:
-            method(node)
-        else:
-            self.children(node)
-
-    def children(self, node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
-            self.visit(child)
-
-    def _Import(self, node: ast.Import) -> None:  # noqa: N802
+    def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
             path = canonical(alias.name)
             self.emit("import", path, node)
             top = alias.name.partition(".")[0]
             self.bind(alias.asname or top, path if alias.asname else canonical(top))
 
-    def _ImportFrom(self, node: ast.ImportFrom) -> None:  # noqa: N802
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         if other := self.own(node.level, node.module or ""):
             self.from_own(other, node)
             return
@@ -126,7 +115,7 @@ class _Walker:
         for root in sorted({path.partition(".")[0] for path in paths}.intersection(_FRAMEWORKS)):
             self.emit("import", root, node)
 
-    def _FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         for around in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
             if around:
                 self.visit(around)
@@ -144,9 +133,9 @@ class _Walker:
         self.leave()
         self.withs, self.loops, self.branches = kept
 
-    _AsyncFunctionDef = _FunctionDef
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
-    def _ClassDef(self, node: ast.ClassDef) -> None:  # noqa: N802
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for around in (*node.decorator_list, *node.bases):
             self.visit(around)
         bases = [path for path in (resolve(base, self.scope).path for base in node.bases) if path]
@@ -156,24 +145,24 @@ class _Walker:
         self.block(node.body)
         self.leave()
 
-    def _Return(self, node: ast.Return) -> None:  # noqa: N802
+    def visit_Return(self, node: ast.Return) -> None:
         if node.value:
             self.visit(node.value)
             found = resolve(node.value, self.scope)
             if found.path and not found.path.startswith(LOCAL):
                 self.root.returns[LOCAL + self.scope.name] = found
 
-    def _Assign(self, node: ast.Assign) -> None:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> None:
         self.visit(node.value)
         for target in node.targets:
             self.target(target, node.value)
 
-    def _AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value:
             self.visit(node.value)
             self.target(node.target, node.value)
 
-    def _With(self, node: ast.With | ast.AsyncWith) -> None:  # noqa: N802
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
         kept = self.withs
         for item in node.items:
             self.visit(item.context_expr)
@@ -183,30 +172,30 @@ class _Walker:
         self.block(node.body)
         self.withs = kept
 
-    _AsyncWith = _With
+    visit_AsyncWith = visit_With  # noqa: N815
 
-    def _For(self, node: ast.For | ast.AsyncFor) -> None:  # noqa: N802
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.visit(node.iter)
         self.emit("loop", resolve(node.iter, self.scope).path, node)
         self.unbind(node.target)
         self.loop(node.lineno, node.body)
         self.block(node.orelse)
 
-    _AsyncFor = _For
+    visit_AsyncFor = visit_For  # noqa: N815
 
-    def _While(self, node: ast.While) -> None:  # noqa: N802
+    def visit_While(self, node: ast.While) -> None:
         self.visit(node.test)
         self.emit("loop", "", node)
         self.loop(node.lineno, node.body)
         self.block(node.orelse)
 
-    def _If(self, node: ast.If) -> None:  # noqa: N802
+    def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
         is_guard = asks_version(node.test)
         for arm, body in enumerate((node.body, node.orelse)):
             self.arm(node.lineno, arm, body, is_guard=is_guard)
 
-    def _Try(self, node: ast.Try | ast.TryStar) -> None:  # noqa: N802
+    def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
         is_guard = any(catches_missing(handler) for handler in node.handlers) or all(
             isinstance(statement, ast.Import | ast.ImportFrom) for statement in node.body
         )
@@ -218,14 +207,14 @@ class _Walker:
                 self.scope.names.update(before)
         self.block((*node.orelse, *node.finalbody))
 
-    _TryStar = _Try
+    visit_TryStar = visit_Try  # noqa: N815
 
-    def _Delete(self, node: ast.Delete) -> None:  # noqa: N802
+    def visit_Delete(self, node: ast.Delete) -> None:
         """Skip a deletion, which is no use of what is deleted."""
 
     # --- expressions
 
-    def _Call(self, node: ast.Call) -> None:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> None:
         path = self.named(node.func)
         self.environment_call(path, node)
         self.visit_inside(node.func)
@@ -233,16 +222,16 @@ class _Walker:
         for argument in (*node.args, *node.keywords):
             self.visit(argument)
 
-    def _Attribute(self, node: ast.Attribute) -> None:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> None:
         self.emit("name", self.named(node), node)
         self.visit_inside(node)
 
-    def _Name(self, node: ast.Name) -> None:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> None:
         path = self.scope.find(node.id).path
         if "." in path and not path.endswith(")"):
             self.emit("name", path, node)
 
-    def _Lambda(self, node: ast.Lambda) -> None:  # noqa: N802
+    def visit_Lambda(self, node: ast.Lambda) -> None:
         kept = dict(self.scope.names)
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
             self.bind(argument.arg, "")

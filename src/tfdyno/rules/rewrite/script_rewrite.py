@@ -16,6 +16,7 @@ from tfdyno.rules.rewrite.source_text import (
     Patch,
     SourceText,
     argument_patches,
+    last_name,
     name_of,
     patched,
 )
@@ -156,7 +157,7 @@ def _decorated(
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and _takes_gradients(node):
-            found += [one for one in node.decorator_list if _name(one) in rewrite.names]
+            found += [one for one in node.decorator_list if last_name(one) in rewrite.names]
     if len(found) != 1:
         return
     (one,) = found
@@ -168,17 +169,9 @@ def _decorated(
 
 def _takes_gradients(node: ast.FunctionDef) -> bool:
     return any(
-        isinstance(one, ast.Attribute | ast.Name) and _name(one) == TAPE for one in ast.walk(node)
+        isinstance(one, ast.Attribute | ast.Name) and last_name(one) == TAPE
+        for one in ast.walk(node)
     )
-
-
-def _name(node: ast.expr) -> str:
-    """Return the last part of a dotted name, of a call that of what is called."""
-    if isinstance(node, ast.Call):
-        node = node.func
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _line(module: str, words: str, tree: ast.Module, text: SourceText) -> Iterator[Patch]:

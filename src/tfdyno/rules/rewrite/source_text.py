@@ -52,11 +52,11 @@ class SourceText:
         before = self.line(line).encode()[:column_bytes].decode()
         return self._starts[line - 1] + len(before)
 
-    def start(self, node: ast.expr) -> int:
+    def start(self, node: ast.expr | ast.stmt) -> int:
         """Return the place of its first character."""
         return self.at(node.lineno, node.col_offset)
 
-    def end(self, node: ast.expr) -> int:
+    def end(self, node: ast.expr | ast.stmt) -> int:
         """Return the place after its last character."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
@@ -79,6 +79,15 @@ def name_of(tree: ast.Module, module: str, default: str = "") -> str:
                 if name.name == module:
                     return name.asname or module
     return default
+
+
+def last_name(node: ast.expr) -> str:
+    """Return the last part of a dotted name, of a call that of what is called."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def argument_patches(call: ast.Call, words: str, position: int, text: SourceText) -> list[Patch]:
