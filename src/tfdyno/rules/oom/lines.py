@@ -52,6 +52,8 @@ TENSOR = re.compile(
     r"(?: and type (?P<dtype>\w+))?(?: on (?P<device>\S+))?(?: by allocator (?P<allocator>\w+))?"
 )
 OPERATION = re.compile(r"\[Op:(\w+)\]|\[\[\{\{node ([^}\s]+)\}\}\]\]|\[\[[Nn]ode:? ?([^\s=\[\]]+)")
+DUMP = re.compile(r"BFCAllocator dump for (.*)|Bin \(256\):|BFCAllocator dump for")
+RULER = re.compile("==========")
 CHUNK = re.compile(
     r"\b(?P<state>Chunk|InUse|Free)\s+at (?:0x)?[0-9a-fA-F]+ (?:next \d+ )?of size (?P<size>\d+)"
     r"(?: by op (?P<op>\S+) action_count \d+ step (?P<step>\d+))?"

@@ -5,6 +5,7 @@ What their lines look like is in ``oom_lines``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -39,9 +40,9 @@ class OomReader:
 
     def feed(self, line: str) -> None:
         """Read one line."""
-        for needle, handle in _HANDLERS:
-            if needle in line:
-                handle(self, line)
+        for needle, pattern, handle in _HANDLERS:
+            if needle in line and (found := pattern.search(line)):
+                handle(self, found)
 
     def report(self) -> OomReport | None:
         """Return the report, or None where memory never ran out."""
@@ -70,9 +71,9 @@ class OomReader:
         if self._kept is None or (not _is_told(self._kept) and _is_told(report)):
             self._kept = report
 
-    def _asked(self, line: str) -> None:
-        found = printed.ASKED.search(line)
-        if found is None or "not a failure" in line or "with freed_by_count" in line:
+    def _asked(self, found: re.Match[str]) -> None:
+        line = found.string
+        if "not a failure" in line or "with freed_by_count" in line:
             return
         # TensorFlow 0.x printed this line after the dump, later ones before it.
         draft = self._open() if "See logs" in line else self._begin()
@@ -82,33 +83,28 @@ class OomReader:
         if found["op"]:
             draft.texts.setdefault("operation", found["op"])
 
-    def _tensor(self, line: str) -> None:
-        found = printed.TENSOR.search(line)
-        if found is None:
-            return
+    def _tensor(self, found: re.Match[str]) -> None:
         draft = self._open()
         if not draft.shape:
             draft.tensor(found["shape"], found["dtype"] or "")
         for name in ("allocator", "device"):
             if found[name]:
                 draft.texts.setdefault(name, found[name])
-        self._operation(line)
+        if operation := printed.OPERATION.search(found.string):
+            self._operation(operation)
 
-    def _operation(self, line: str) -> None:
-        found = printed.OPERATION.search(line)
-        if found and self._draft is not None and self._draft.shape:
+    def _operation(self, found: re.Match[str]) -> None:
+        if self._draft is not None and self._draft.shape:
             name = next(one for one in found.groups() if one)
             self._draft.texts.setdefault("operation", name)
 
-    def _dump(self, line: str) -> None:
+    def _dump(self, found: re.Match[str]) -> None:
         draft = self._begin()
-        _, _, name = line.partition("BFCAllocator dump for ")
-        if name:
-            draft.texts.setdefault("allocator", name.strip())
+        if found[1]:
+            draft.texts.setdefault("allocator", found[1].strip())
 
-    def _chunk(self, line: str) -> None:
-        found = printed.CHUNK.search(line)
-        if found is None or self._draft is None:
+    def _chunk(self, found: re.Match[str]) -> None:
+        if self._draft is None:
             return
         size = whole(found["size"])
         self._draft.chunk(size, in_use=found["state"] != "Free")
@@ -116,61 +112,45 @@ class OomReader:
             step = whole(found["step"])
             self._draft.buffer(LiveBuffer(size_bytes=size, name=found["op"], step=step))
 
-    def _summary(self, line: str) -> None:
-        found = printed.SUMMARY.search(line)
-        if found:
-            count(self._open().told_chunks, whole(found[2]), whole(found[1]))
+    def _summary(self, found: re.Match[str]) -> None:
+        count(self._open().told_chunks, whole(found[2]), whole(found[1]))
 
-    def _region(self, line: str) -> None:
-        found = printed.REGION.search(line)
-        if found:
-            numbers = self._open().numbers
-            numbers["pool_bytes"] = numbers.get("pool_bytes", 0) + whole(found[1])
+    def _region(self, found: re.Match[str]) -> None:
+        numbers = self._open().numbers
+        numbers["pool_bytes"] = numbers.get("pool_bytes", 0) + whole(found[1])
 
-    def _pool(self, line: str) -> None:
-        found = printed.POOL.search(line)
-        if found:
-            self._open().tell("pool_bytes", found[1])
+    def _pool(self, found: re.Match[str]) -> None:
+        self._open().tell("pool_bytes", found[1])
 
-    def _stat(self, line: str) -> None:
-        found = printed.STAT.search(line)
-        if found is None:
-            return
+    def _stat(self, found: re.Match[str]) -> None:
         if found[1] == "Limit":
             self._begin()
         draft = self._open()
         draft.tell(printed.STATS[found[1]], found[2])
         draft.is_complete = draft.is_complete or found[1] == "MaxAllocSize"
 
-    def _usage(self, line: str) -> None:
-        found = printed.USAGE.match(line)
-        if found and self._draft is not None:
+    def _usage(self, found: re.Match[str]) -> None:
+        if self._draft is not None:
             size, _ = printed_bytes(found[1])
             self._draft.buffer(LiveBuffer(size_bytes=size, name=found[2].strip()))
 
-    def _xla_asked(self, line: str) -> None:
-        found = printed.XLA_ASKED.search(line)
-        if found:
-            draft = self._begin()
-            draft.tell("requested_bytes", found[1] + ("" if found[2] == "bytes" else found[2]))
-            draft.texts.setdefault("device", "gpu:")
+    def _xla_asked(self, found: re.Match[str]) -> None:
+        draft = self._begin()
+        draft.tell("requested_bytes", found[1] + ("" if found[2] == "bytes" else found[2]))
+        draft.texts.setdefault("device", "gpu:")
 
-    def _hbm(self, line: str) -> None:
-        found = printed.HBM.search(line)
-        if found:
-            draft = self._begin()
-            draft.texts.setdefault("allocator", "hbm")
-            draft.tell("program_bytes", found[1])
-            draft.tell("limit_bytes", found[2])
+    def _hbm(self, found: re.Match[str]) -> None:
+        draft = self._begin()
+        draft.texts.setdefault("allocator", "hbm")
+        draft.tell("program_bytes", found[1])
+        draft.tell("limit_bytes", found[2])
 
-    def _xla_part(self, line: str) -> None:
-        found = printed.XLA_PART.search(line)
-        if found and self._draft is not None:
+    def _xla_part(self, found: re.Match[str]) -> None:
+        if self._draft is not None:
             self._draft.tell(printed.XLA_PARTS[found[1]], found[2])
 
-    def _buffer_line(self, line: str) -> None:
-        found = printed.BUFFER.search(line)
-        if found is None or self._draft is None:
+    def _buffer_line(self, found: re.Match[str]) -> None:
+        if self._draft is None:
             return
         name = printed.BUFFER_LINES[found[1].lower()]
         if name == "size" or self._draft.opened is None:
@@ -178,7 +158,7 @@ class OomReader:
             self._draft.opened = {}
         self._draft.opened.setdefault(name, found[2].strip())
 
-    def _buffer_end(self, _line: str) -> None:
+    def _buffer_end(self, _found: re.Match[str]) -> None:
         if self._draft is not None:
             self._draft.close_buffer()
 
@@ -187,33 +167,33 @@ def _is_told(report: OomReport) -> bool:
     return bool(report.chunks or report.buffers)
 
 
-_Handler = Callable[[OomReader, str], None]
-_HANDLERS: tuple[tuple[str, _Handler], ...] = (
-    ("an out of memory trying", OomReader._asked),
-    ("OOM when allocating", OomReader._tensor),
-    ("[[", OomReader._operation),
-    ("BFCAllocator dump for", OomReader._dump),
-    ("Bin (256):", OomReader._dump),
-    (" of size ", OomReader._chunk),
-    ("Chunks of size", OomReader._summary),
-    ("Next region of size", OomReader._region),
-    ("memory_limit_:", OomReader._pool),
-    ("Limit:", OomReader._stat),
-    ("InUse:", OomReader._stat),
-    ("NumAllocs:", OomReader._stat),
-    ("MaxAllocSize:", OomReader._stat),
-    ("B from ", OomReader._usage),
-    ("ut of memory while trying", OomReader._xla_asked),
-    (" hbm", OomReader._hbm),
-    (" allocation:", OomReader._xla_part),
-    ("Size: ", OomReader._buffer_line),
-    ("Operator: ", OomReader._buffer_line),
-    ("XLA Label: ", OomReader._buffer_line),
-    ("XLA label: ", OomReader._buffer_line),
-    ("hape: ", OomReader._buffer_line),
-    ("==========", OomReader._buffer_end),
+_Handler = Callable[[OomReader, re.Match[str]], None]
+_HANDLERS: tuple[tuple[str, re.Pattern[str], _Handler], ...] = (
+    ("an out of memory trying", printed.ASKED, OomReader._asked),
+    ("OOM when allocating", printed.TENSOR, OomReader._tensor),
+    ("[[", printed.OPERATION, OomReader._operation),
+    ("BFCAllocator dump for", printed.DUMP, OomReader._dump),
+    ("Bin (256):", printed.DUMP, OomReader._dump),
+    (" of size ", printed.CHUNK, OomReader._chunk),
+    ("Chunks of size", printed.SUMMARY, OomReader._summary),
+    ("Next region of size", printed.REGION, OomReader._region),
+    ("memory_limit_:", printed.POOL, OomReader._pool),
+    ("Limit:", printed.STAT, OomReader._stat),
+    ("InUse:", printed.STAT, OomReader._stat),
+    ("NumAllocs:", printed.STAT, OomReader._stat),
+    ("MaxAllocSize:", printed.STAT, OomReader._stat),
+    ("B from ", printed.USAGE, OomReader._usage),
+    ("ut of memory while trying", printed.XLA_ASKED, OomReader._xla_asked),
+    (" hbm", printed.HBM, OomReader._hbm),
+    (" allocation:", printed.XLA_PART, OomReader._xla_part),
+    ("Size: ", printed.BUFFER, OomReader._buffer_line),
+    ("Operator: ", printed.BUFFER, OomReader._buffer_line),
+    ("XLA Label: ", printed.BUFFER, OomReader._buffer_line),
+    ("XLA label: ", printed.BUFFER, OomReader._buffer_line),
+    ("hape: ", printed.BUFFER, OomReader._buffer_line),
+    ("==========", printed.RULER, OomReader._buffer_end),
 )
 _RULER = b"=========="
-_BUFFERS = frozenset(needle.strip().encode() for needle, handle in _HANDLERS
+_BUFFERS = frozenset(needle.strip().encode() for needle, _, handle in _HANDLERS
                      if handle is OomReader._buffer_line)  # fmt: skip
-_WORDS = frozenset(needle.strip().encode() for needle, _ in _HANDLERS)
+_WORDS = frozenset(needle.strip().encode() for needle, _, _ in _HANDLERS)
