@@ -27,6 +27,10 @@ class Match:
     """Where the log first shows it; 0 for facts."""
     count: int = 1
 
+    def told(self, values: Mapping[str, str]) -> Match:
+        """Return it with more values."""
+        return replace(self, values={**self.values, **values})
+
     def recast(self, cause: str, verdict: Verdict, /, **values: str) -> Match:
         """Return the same evidence as another cause, with more values."""
         return replace(self, cause=cause, verdict=verdict, values={**self.values, **values})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.doctor.machine_facts import (
     DriverFacts,
@@ -15,7 +15,9 @@ from tfdyno.core.doctor.machine_facts import (
     PythonFacts,
     System,
 )
-from tfdyno.rules.log.explained import Line, LogFacts
+
+if TYPE_CHECKING:
+    from tfdyno.rules.log.explained import Line, LogFacts
 
 CapabilityOf = Callable[[str], tuple[str, str]]
 """Slug and compute capability of a card by its name; empty where the catalogue has none."""
@@ -76,7 +78,11 @@ def told_by_log(
     log: LogFacts, facts: MachineFacts, capability_of: CapabilityOf | None = None
 ) -> MachineFacts:
     """Fill what is unknown of the machine with what the log tells; what was known wins."""
-    first = _First(log.watched)
+
+    def first(watch: str, name: str) -> str:
+        found = (_joined(line.values, name) for line in log.watched.get(watch, ()))
+        return next(filter(None, found), "")
+
     system = facts.system or _system_of(log.watched)
     python, driver = facts.python, facts.driver
     manager = python.manager or ("conda" if "conda" in log.watched else "")
@@ -106,18 +112,6 @@ def told_by_log(
         gpus=gpus,
         libraries=facts.libraries or _libraries(log.watched),
     )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _First:
-    """Looks up the first value that a kind of line gave."""
-
-    watched: Mapping[str, tuple[Line, ...]]
-
-    def __call__(self, watch: str, name: str) -> str:
-        lines = self.watched.get(watch, ())
-        found = (_joined(line.values, name) for line in lines)
-        return next(filter(None, found), "")
 
 
 def _joined(values: Mapping[str, str], name: str) -> str:

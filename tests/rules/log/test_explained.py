@@ -14,9 +14,8 @@ from tests.rules.made import made, rule
 from tests.turns import loops_of
 
 from tfdyno.rules.causes import all_causes
-from tfdyno.rules.log.explained import KEPT, LogFacts, scan
+from tfdyno.rules.log.explained import KEPT, LogFacts, Watch, scan
 from tfdyno.rules.log.slot import LONGEST_TEXT
-from tfdyno.rules.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +110,6 @@ def test_encoding_and_line_ends_do_not_matter(encoding: str, end: str) -> None:
 def test_bytes_that_are_no_text_do_not_stop_it() -> None:
     data = b"\xff\xfe\x00\x81" * 3 + b"\n\x80abc\n" + LINE.encode() + b"\n\x00\x00\n"
     assert only(scan([b"x\n" + data], [CUDNN]))[1] == EXPECTED[1]
-    assert scan([bytes(range(256)) * 40], [CUDNN]).nul_ratio == pytest.approx(1 / 256, rel=0.05)
 
 
 def test_an_empty_log_has_nothing() -> None:
@@ -237,4 +235,3 @@ def test_a_megabyte_of_a_training_log_is_read_in_a_few_hundredths_of_a_second() 
 def test_no_bytes_make_it_fail(data: bytes) -> None:
     log = scan([data], all_causes())
     assert log.line_count >= 0
-    assert 0 <= log.nul_ratio <= 1

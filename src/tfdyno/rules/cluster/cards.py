@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.cluster.draft import differing, draft, joined, named
+from tfdyno.rules.cluster.draft import differing, draft, grouped, joined, named
 from tfdyno.words.base.amounts import capital
 
 if TYPE_CHECKING:
@@ -28,11 +28,7 @@ WHY_NO_PEER = {
 
 def unlike_cards(facts: ClusterFacts) -> Iterator[Finding]:
     """Find nodes with other cards, or with another number of them."""
-    found: dict[str, list[str]] = {}
-    for node in facts.nodes:
-        counts = Counter(card.name for card in node.cards)
-        text = ", ".join(f"{count} x {name}" for name, count in sorted(counts.items()))
-        found.setdefault(text or "no card", []).append(node.name)
+    found = grouped((_cards(node), node.name) for node in facts.nodes)
     if len(found) > 1:
         is_error = "no card" in found or len({len(node.cards) for node in facts.nodes}) > 1
         yield draft(
@@ -121,9 +117,7 @@ def no_peer_access(facts: ClusterFacts) -> Iterator[Finding]:
 
 def uneven_paths(facts: ClusterFacts) -> Iterator[Finding]:
     """Find nodes whose cards are joined in another way, and cards that are far from the rest."""
-    shapes: dict[str, list[str]] = {}
-    for node in facts.nodes:
-        shapes.setdefault(_shape(node), []).append(node.name)
+    shapes = grouped((_shape(node), node.name) for node in facts.nodes)
     if len(shapes) > 1 and len({len(node.cards) for node in facts.nodes}) == 1:
         yield draft(
             "topology_differs",
@@ -171,6 +165,11 @@ def _unlike_settings(facts: ClusterFacts) -> Iterator[Finding]:
                 seen=differing(found),
                 fix="Set all of them alike.",
             )
+
+
+def _cards(node: NodeFacts) -> str:
+    counts = Counter(card.name for card in node.cards)
+    return ", ".join(f"{count} x {name}" for name, count in sorted(counts.items())) or "no card"
 
 
 def _shape(node: NodeFacts) -> str:

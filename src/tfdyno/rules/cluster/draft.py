@@ -61,6 +61,14 @@ def joined(words: Sequence[str]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return each value with who has it."""
+    found: dict[str, list[str]] = {}
+    for value, who in pairs:
+        found.setdefault(value, []).append(who)
+    return found
+
+
 def differing(values: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     """Return each value with who has it, the most frequent first."""
     ordered = sorted(values.items(), key=lambda entry: -len(entry[1]))

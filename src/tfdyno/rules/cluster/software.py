@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.cluster.draft import differing, draft, named
+from tfdyno.rules.cluster.draft import differing, draft, grouped, named
 from tfdyno.rules.cluster.tables import variables
 from tfdyno.words.base.amounts import capital
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from tfdyno.core.cluster.cluster_facts import ClusterFacts, NodeFacts
     from tfdyno.core.doctor.finding import Finding, Severity
@@ -24,9 +24,7 @@ def different_versions(facts: ClusterFacts) -> Iterator[Finding]:
     """Find software that is not the same everywhere."""
     names = dict.fromkeys(name for node in facts.nodes for name in node.versions)
     for name in names:
-        found = _by_value(
-            facts, {node.rank: node.versions.get(name, ABSENT) for node in facts.nodes}
-        )
+        found = grouped((node.versions.get(name, ABSENT), node.name) for node in facts.nodes)
         if len(found) < 2:
             continue
         severity: Severity = "error" if name in DECIDES else "warning"
@@ -50,8 +48,7 @@ def different_variables(facts: ClusterFacts) -> Iterator[Finding]:
     for name in names:
         if name in PER_NODE:
             continue
-        told = {node.rank: node.environment.get(name, "not set") for node in facts.nodes}
-        found = _by_value(facts, told)
+        found = grouped((node.environment.get(name, "not set"), node.name) for node in facts.nodes)
         if len(found) < 2:
             continue
         is_nccl = name.startswith("NCCL_")
@@ -123,10 +120,3 @@ def chosen_interfaces(given: str, names: list[str]) -> list[str]:
 def _has(node: NodeFacts, name: str, value: str) -> bool:
     there = node.environment.get(name)
     return there is not None and value in ("*", there.strip().upper())
-
-
-def _by_value(facts: ClusterFacts, told: Mapping[int, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for node in facts.nodes:
-        found.setdefault(told[node.rank], []).append(node.name)
-    return found

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from tfdyno.core.cluster.cluster_facts import ClusterFacts
     from tfdyno.core.doctor.finding import Finding
 
-OF_ONE_MACHINE = ("overlay", "tmpfs", "ramfs")
-"""File systems that no other machine sees."""
-
 
 def clock_skew(facts: ClusterFacts) -> Iterator[Finding]:
     """Find clocks that are further apart than they can be by the uncertainty of the question."""

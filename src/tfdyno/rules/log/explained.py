@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -11,10 +12,14 @@ from tfdyno.rules.causes import Cause, LogRule
 from tfdyno.rules.log.reader import Reader
 from tfdyno.rules.log.slot import Line, Slot
 from tfdyno.rules.log.text import blocks
-from tfdyno.rules.watch import ERROR, FAULT, Watch, all_watches
+from tfdyno.rules.tables import read_rows
 
 __all__ = ["KEPT", "Line", "LogFacts", "RuleHits", "scan"]
 
+ERROR = "error"
+"""Name of the watches for lines that look like an error, known or not."""
+FAULT = "fault"
+"""Name of the watches for lines that are one: a program's last words, or of the level error."""
 KEPT = 20
 """Lines kept per rule; the rest is counted."""
 _PLACE = re.compile(
@@ -23,6 +28,30 @@ _PLACE = re.compile(
 """An address, or a file of source code with its line: its name tells no topic."""
 FEW_LINES = 10
 """So long is what a person tells; in a longer log a topic proves nothing and is not looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """A line worth keeping, with the values that its expression names."""
+
+    name: str
+    """The name under which ``LogFacts.watched`` holds the lines."""
+    needle: str
+    """Lower-case text that the line holds."""
+    match: str = ""
+    """Regular expression, ignoring case, that the line must also match; names values."""
+    cap: int = 20
+    """Lines kept."""
+
+
+@functools.cache
+def all_watches() -> tuple[Watch, ...]:
+    """Return those of ``watches.csv``; raises ``ToolError`` where it is corrupt."""
+    rows = read_rows("watches.csv", ("name", "needle", "match", "cap", "source"))
+    return tuple(
+        Watch(name=row["name"], needle=row["needle"], match=row["match"], cap=int(row["cap"]))
+        for row in rows
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +79,6 @@ class LogFacts:
     """The first lines that are an error, known or not."""
     line_count: int
     byte_count: int
-    nul_ratio: float
-    """Share of NUL bytes after decoding: above a few per cent it is no text."""
 
 
 def scan(
@@ -68,11 +95,11 @@ def scan(
         watches: Lines that tell facts; those of the table where None.
         also: Given every block too, whole lines in UTF-8: a pipe can be read only once.
     """
-    rules = [(cause.id, rule, _slot(rule.needle, rule.match, KEPT, counted=True))
+    rules = [(cause.id, rule, Slot(rule.needle, rule.match, KEPT, counted=True))
              for cause in causes for rule in cause.log]  # fmt: skip
     watched = all_watches() if watches is None else watches
-    told = [(watch, _slot(watch.needle, watch.match, watch.cap)) for watch in watched]
-    texts = {text: _slot(text, "", 1) for _, rule, _ in rules for text in rule.also + rule.unless}
+    told = [(watch, Slot(watch.needle, watch.match, watch.cap)) for watch in watched]
+    texts = {text: Slot(text, "", 1) for _, rule, _ in rules for text in rule.also + rule.unless}
     lines = (slot for _, rule, slot in rules if not rule.alone)
     reader = Reader([*lines, *(s for _, s in told), *texts.values()])
     topics = Reader([slot for _, rule, slot in rules if rule.alone])
@@ -93,12 +120,7 @@ def scan(
         faults=_errors([slot for watch, slot in told if watch.name == FAULT]),
         line_count=reader.line_count,
         byte_count=reader.byte_count,
-        nul_ratio=reader.nul_count / reader.byte_count if reader.byte_count else 0.0,
     )
-
-
-def _slot(needle: str, match: str, cap: int, *, counted: bool = False) -> Slot:
-    return Slot(needle, match, cap, counted)
 
 
 def _by_name(told: list[tuple[Watch, Slot]]) -> dict[str, tuple[Line, ...]]:

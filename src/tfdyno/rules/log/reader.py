@@ -108,7 +108,7 @@ class Reader:
         self._known: dict[bytes, _Known | None] = {}
         self._kinds: dict[tuple[bytes, frozenset[_Needle]], _Known] = {}
         self._held_bytes = 0
-        self.line_count = self.byte_count = self.nul_count = 0
+        self.line_count = self.byte_count = 0
 
     def read(self, block: bytes) -> None:
         """Take in the next block of whole lines, as ``text.blocks`` gives it."""
@@ -130,7 +130,6 @@ class Reader:
         self.line_count += block.count(b"\n") - block.count(b"\n" + SAME_LINE)
         self.line_count += not block.endswith(b"\n")
         self.byte_count += len(block)
-        self.nul_count += block.count(0)
 
     def _learn(self, templates: Sequence[bytes]) -> dict[int, set[_Needle]]:
         """Search those that are not known; returns needles that a line's end parts, by line.

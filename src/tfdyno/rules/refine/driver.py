@@ -76,7 +76,7 @@ def _told(match: Match, needed: Mapping[str, str], known: Mapping[str, str]) -> 
         return match
     driver = match.values.get("driver") or known.get("driver", "")
     if driver and needed and version_key(driver) >= version_key(needed.get("min_driver", "")):
-        return dataclasses.replace(match, values={**match.values, "min_driver": ""})
+        return match.told({"min_driver": ""})
     return dataclasses.replace(match, values={**needed, **match.values})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from typing import TYPE_CHECKING
 
@@ -111,7 +110,7 @@ def _cudnn(match: Match) -> Match:
     if wanted[:1] == (_OWN_CUDNN_MAJOR,):
         package = f"nvidia-cudnn-cu12>={wanted[0]}.{wanted[1]},<{wanted[0] + 1}"
         found["wanted_package"] = package
-    return dataclasses.replace(match, values={**match.values, **found})
+    return match.told(found)
 
 
 def _plain_cudnn(version: str) -> str:

@@ -60,7 +60,7 @@ def refine_with_report(
     if report.shape:
         values["shape"] = ",".join(str(size) for size in report.shape)
     wanted = HOST if report.kind == "host" else MODEL
-    told = tuple(_with_values(one, values) if one.cause == wanted else one for one in matches)
+    told = tuple(one.told(values) if one.cause == wanted else one for one in matches)
     return (*told, *(_fragments(one, report) for one in told if one.cause == wanted
                      and report.is_fragmented))  # fmt: skip
 
@@ -142,9 +142,9 @@ def _add_held(
     if known is None:
         line = min((one.line for one in matches if one.cause == MODEL), default=0)
         known = Match(cause=HELD, verdict=verdict, evidence=(evidence,), basis="log", line=line)
-        return (*matches, _with_values(known, values))
+        return (*matches, known.told(values))
     better = dataclasses.replace(known, evidence=(*known.evidence, evidence))
-    return tuple(_with_values(better, values) if one is known else one for one in matches)
+    return tuple(better.told(values) if one is known else one for one in matches)
 
 
 def _name_processes(matches: tuple[Match, ...], card: GpuFacts) -> tuple[Match, ...]:
@@ -160,7 +160,7 @@ def _name_processes(matches: tuple[Match, ...], card: GpuFacts) -> tuple[Match, 
     evidence = Evidence(text=named, source="NVML")
     return tuple(
         dataclasses.replace(
-            _with_values(one, {"processes": named}),
+            one.told({"processes": named}),
             verdict="proven",
             evidence=(*one.evidence, evidence),
         )
@@ -168,7 +168,3 @@ def _name_processes(matches: tuple[Match, ...], card: GpuFacts) -> tuple[Match, 
         else one
         for one in matches
     )
-
-
-def _with_values(match: Match, values: dict[str, str]) -> Match:
-    return dataclasses.replace(match, values={**match.values, **values})

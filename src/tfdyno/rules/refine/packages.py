@@ -71,7 +71,7 @@ def _fitting_python(
         values |= {"python": python} | _of_python(python, releases)
     target = release or releases[-1]
     if python in target.python_versions:
-        return _with(match, values | {"python_fits": "yes"})  # the system or its 32 bits do not
+        return match.told(values | {"python_fits": "yes"})  # the system or its 32 bits do not
     if release:
         values["pythons_for_requested"] = ", ".join(release.python_versions)
     candidate = knowledge.candidate
@@ -83,7 +83,7 @@ def _fitting_python(
         "use_tensorflow": target.last_wheel,
         "use_requirement": _requirement(target, facts),
     }
-    return _with(match, values)
+    return match.told(values)
 
 
 def _of_python(python: str, releases: tuple[Release, ...]) -> dict[str, str]:
@@ -117,7 +117,7 @@ def _numpy_side(match: Match, log: LogFacts, facts: MachineFacts, knowledge: Kno
         values["unfit"] = version
     elif limit and is_2_told and _takes_numpy_2(limit):
         values["numpy_move"] = "rebuild_other"
-    return _with(match, values)
+    return match.told(values)
 
 
 def numpy_requirement(release: Release | None) -> str:
@@ -163,7 +163,7 @@ def _two_packages(
     if len(listed) > 1:
         text = ", ".join(f"{name} {version}".strip() for name, version in sorted(listed.items()))
         likely = dataclasses.replace(match, verdict="likely")
-        return _with(likely, {**match.values, "packages": text})
+        return likely.told({"packages": text})
     return match if any("package" not in line.values for line in lines) else None
 
 
@@ -189,7 +189,7 @@ def _saved_by(match: Match, log: LogFacts, facts: MachineFacts, knowledge: Knowl
         values["model_kind"] = "savedmodel"
     elif is_keras_2 and _KERAS_3_WORDS.search(text):
         values["model_kind"] = "saved_by_keras3"
-    return _with(match, values)
+    return match.told(values)
 
 
 def _native_windows(matches: tuple[Match, ...], facts: MachineFacts) -> tuple[Match, ...]:
@@ -226,10 +226,6 @@ def _lines(log: LogFacts, cause: str) -> Iterator[Line]:
     for one in holding(log):
         if one.cause == cause:
             yield from one.lines
-
-
-def _with(match: Match, values: dict[str, str]) -> Match:
-    return dataclasses.replace(match, values=values)
 
 
 _CHANGES: dict[str, _Change] = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.rules.log.explained import scan
-from tfdyno.rules.watch import all_watches
+from tfdyno.rules.log.explained import all_watches, scan
 
 
 @pytest.mark.parametrize(
