@@ -19,7 +19,7 @@ from tests.rules.bottleneck.steps import (
 )
 
 from tfdyno.core.measure.step_facts import FitsFacts, GrowthFacts, MemoryCourse, RetraceFacts
-from tfdyno.rules.bottleneck.leak import fits_growing, growing, leaking
+from tfdyno.rules.bottleneck.leak import fits_growing, growing, leaking, near_limit
 
 LIST = ("list of 1,204 tensors held by train.py:31 (losses)",)
 
@@ -149,3 +149,28 @@ def test_little_or_unsure_growth_from_fit_to_fit_is_left_alone() -> None:
     assert not drafts(fits_growing, facts(fits=replace(FITS, low_bytes_per_fit=200_000.0)))
     assert not drafts(fits_growing, facts(fits=replace(FITS, is_told=False)))
     assert not drafts(fits_growing, facts())
+
+
+FULL = {"memory_used_bytes": 15 * 2**30, "memory_limit_bytes": 16 * 2**30}
+
+
+def test_a_card_at_94_per_cent_is_nearly_full() -> None:
+    seen = facts(device="gpu", operations=None, execution="xla", **FULL)
+    found = only(near_limit, seen)
+    assert found.settings == {"batch_size": "16", "accumulation": "2"}
+    assert primary(seen).bottleneck_class == "memory_pressure"
+
+
+def test_a_host_may_be_fuller_than_a_card() -> None:
+    assert not drafts(near_limit, facts(**FULL))
+    assert not drafts(near_limit, facts(device="gpu"))
+
+
+def test_what_is_slow_goes_before_it() -> None:
+    slow = pipeline(stage("map(load)", "map", 0.040))
+    assert primary(waiting(slow, device="gpu", **FULL)).bottleneck_class == "input"
+
+
+def test_replicas_are_not_told_to_accumulate() -> None:
+    assert only(near_limit, facts(device="gpu", replica_count=2, **FULL)).settings == {}
+    assert only(near_limit, facts(device="gpu", batch_size=1, **FULL)).settings == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.measure.step_facts import CallbackFacts
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent, taking
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
 
@@ -81,4 +81,23 @@ def _when(seen: Seen, one: CallbackFacts) -> str:
     return "step" if one.per_step_s >= per_epoch_s else "epoch"
 
 
-CALLBACK_RULES = (slow_callbacks,)
+def between_epochs(seen: Seen) -> Iterator[Draft]:
+    """Find ends of epochs and checkpoints of ``tfdyno train`` that take a good part."""
+    facts = seen.facts
+    if not facts.steps_per_epoch:
+        return
+    rows = (
+        ("host.epoch_ends", "unseen", facts.epoch_ends_s, "from the last step of an epoch on"),
+        ("host.train_checkpoints", "checkpoint", facts.epoch_saves_s,
+         "waiting for checkpoints of tfdyno train"),
+    )  # fmt: skip
+    least_s = max(limits()["least_part_ratio"] * seen.step_s, seen.split.spread_s)
+    for name, part, epoch_s, what in rows:
+        cost_s = min(epoch_s / facts.steps_per_epoch, seen.split.parts_s[part])
+        if cost_s <= 0.0 or cost_s < least_s:
+            continue
+        text = f"{what}: {duration(epoch_s)} in each epoch of {facts.steps_per_epoch:,} steps"
+        yield taking(seen, name, cost_s, evidence(text, "the record"))
+
+
+CALLBACK_RULES = (slow_callbacks, between_epochs)

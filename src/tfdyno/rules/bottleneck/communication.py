@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes, format_si
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
-from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, taking
 from tfdyno.rules.bottleneck.steady import typical
-from tfdyno.rules.bottleneck.tables import cause, limits
+from tfdyno.rules.bottleneck.tables import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,10 +46,9 @@ def skew(seen: Seen) -> Iterator[Draft]:
         return
     slowest = max(range(len(work)), key=work.__getitem__)
     times = ", ".join(duration(one) for one in work)
-    name = "communication.worker_skew"
-    yield Draft(cause=name, values={"worker": str(slowest), "wait": duration(part_s)},
-                evidence=(evidence(f"own work of the workers: {times} a step", "workers"),),
-                gain=amdahl(seen.step_s, part_s, cause(name).removes))  # fmt: skip
+    told = evidence(f"own work of the workers: {times} a step", "workers")
+    values = {"worker": str(slowest), "wait": duration(part_s)}
+    yield taking(seen, "communication.worker_skew", part_s, told, values=values)
 
 
 def small_buckets(seen: Seen) -> Iterator[Draft]:
@@ -63,14 +61,12 @@ def small_buckets(seen: Seen) -> Iterator[Draft]:
     mean_bytes = facts.parameter_bytes / count
     if mean_bytes > limits()["small_exchange_bytes"]:
         return
-    name = "communication.small_buckets"
     each = f"{format_bytes(mean_bytes)} on average"
     told = evidence(f"{facts.variable_count} variables of {each}", "variables")
     if count > facts.variable_count:
         told = evidence(f"{count:,} exchanges a step of {each}", "profile and variables")
-    yield Draft(cause=name, evidence=(_told(seen, part_s), told),
-                gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                values={"count": f"{count:,}"})  # fmt: skip
+    yield taking(seen, "communication.small_buckets", part_s, _told(seen, part_s), told,
+                 values={"count": f"{count:,}"})  # fmt: skip
 
 
 def small_batch(seen: Seen) -> Iterator[Draft]:
@@ -78,17 +74,17 @@ def small_batch(seen: Seen) -> Iterator[Draft]:
     facts, part_s = seen.facts, _part_s(seen)
     if not seen.counts(part_s):
         return
-    factor, name = int(limits()["batch_factor"]), "communication.small_batch"
+    factor = int(limits()["batch_factor"])
     settings = {"batch_size": str(factor * facts.batch_size)} if facts.batch_size else {}
     told = [_told(seen, part_s)]
     if facts.batch_size:
         text = f"{facts.batch_size} samples a step on each of {ranks(seen)} replicas"
         told.append(evidence(text, "the script"))
-    values = {"share": percent(part_s / seen.step_s), "factor": str(factor)}
+    values = {"factor": str(factor)}
     if known_ranks(seen) > 1:
         values["ranks"] = str(ranks(seen))
-    yield Draft(cause=name, evidence=tuple(told), settings=settings, values=values,
-                gain=amdahl(seen.step_s, part_s, cause(name).removes))  # fmt: skip
+    yield taking(seen, "communication.small_batch", part_s, *told, settings=settings,
+                 values=values)  # fmt: skip
 
 
 def slow_link(seen: Seen) -> Iterator[Draft]:
@@ -102,12 +98,10 @@ def slow_link(seen: Seen) -> Iterator[Draft]:
     between = "workers" if facts.worker_count > 1 else "devices"
     if rate > limits()[f"slow_link_{between}_bytes_per_s"]:
         return
-    name = "communication.slow_link"
     told = evidence(f"{format_bytes(sent_bytes(seen))} a step go at {format_si(rate, 'B/s')} "
                     f"between {between}", "profile and sizes of the variables")  # fmt: skip
-    yield Draft(cause=name, evidence=(_told(seen, part_s), told),
-                gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                values={"rate": format_si(rate, "B/s"), "between": between})  # fmt: skip
+    yield taking(seen, "communication.slow_link", part_s, _told(seen, part_s), told,
+                 values={"rate": format_si(rate, "B/s"), "between": between})  # fmt: skip
 
 
 def _part_s(seen: Seen) -> float:

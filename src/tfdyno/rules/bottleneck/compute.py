@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.bottleneck.draft import Draft, evidence, percent
-from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.draft import Draft, evidence, percent, taking
 from tfdyno.rules.bottleneck.split import share
-from tfdyno.rules.bottleneck.tables import cause, limits
+from tfdyno.rules.bottleneck.tables import limits
 from tfdyno.rules.condition import version_key
 
 if TYPE_CHECKING:
@@ -40,12 +39,10 @@ def precision(seen: Seen) -> Iterator[Draft]:
     """Find work that tensor cores multiply faster with 16-bit numbers."""
     policy, part_s = half_policy(seen), arithmetic_s(seen)
     if policy and seen.counts(part_s):
-        name = "compute.precision"
         told = evidence(f"products and convolutions in {seen.facts.precision or 'float32'}: "
                         f"{percent(part_s / seen.step_s)} of the step", "profile")  # fmt: skip
-        yield Draft(cause=name, evidence=(told,), settings={"precision": policy},
-                    gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                    values={"share": percent(part_s / seen.step_s), "policy": policy})  # fmt: skip
+        yield taking(seen, "compute.precision", part_s, told, values={"policy": policy},
+                     settings={"precision": policy})  # fmt: skip
 
 
 def batch(seen: Seen) -> Iterator[Draft]:
@@ -59,14 +56,13 @@ def batch(seen: Seen) -> Iterator[Draft]:
         return
     if not facts.batch_size or not seen.counts(part_s):
         return
-    name, larger = "compute.batch", 2 * facts.batch_size
+    larger = str(2 * facts.batch_size)
     told = (
         evidence(f"{percent(reached)} of the card's peak is reached", "profile and arithmetic"),
         evidence(f"{percent(used)} of its memory is used", "allocator"),
     )
-    yield Draft(cause=name, evidence=told, settings={"batch_size": str(larger)},
-                gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                values={"batch": str(facts.batch_size), "larger": str(larger)})  # fmt: skip
+    yield taking(seen, "compute.batch", part_s, *told, settings={"batch_size": larger},
+                 values={"batch": str(facts.batch_size), "larger": larger})  # fmt: skip
 
 
 def alignment(seen: Seen) -> Iterator[Draft]:
@@ -74,10 +70,9 @@ def alignment(seen: Seen) -> Iterator[Draft]:
     facts, part_s = seen.facts, arithmetic_s(seen)
     is_half = any(name in facts.precision for name in _HALF)
     if facts.device == "gpu" and facts.unaligned and is_half and seen.counts(part_s):
-        name = "compute.alignment"
-        told = tuple(evidence(text, "layers") for text in facts.unaligned)
-        yield Draft(cause=name, evidence=told, values={"layer": facts.unaligned[0]},
-                    gain=amdahl(seen.step_s, part_s, cause(name).removes))  # fmt: skip
+        told = (evidence(text, "layers") for text in facts.unaligned)
+        yield taking(seen, "compute.alignment", part_s, *told,
+                     values={"layer": facts.unaligned[0]})  # fmt: skip
 
 
 COMPUTE_RULES = (precision, batch, alignment)

@@ -10,6 +10,7 @@ from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.units import DAY_S, HOUR_S, MINUTE_S, significant
 from tfdyno.core.doctor.finding import Evidence, FixStep
 from tfdyno.core.measure.bottleneck import Bottleneck, BottleneckClass, Gain
+from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.seen import Seen
 from tfdyno.rules.bottleneck.tables import Cause, cause
 from tfdyno.rules.condition import holds
@@ -40,6 +41,28 @@ class Draft:
 
 
 Rule = Callable[[Seen], Iterator[Draft]]
+
+
+def taking(
+    seen: Seen,
+    name: str,
+    part_s: float,
+    *told: Evidence,
+    values: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None,
+    place: str = "",
+    explained_by: tuple[str, ...] = (),
+) -> Draft:
+    """Return the draft of a cause whose fix takes shares of one part of the step away."""
+    return Draft(
+        cause=name,
+        evidence=told,
+        gain=amdahl(seen.step_s, part_s, cause(name).removes),
+        values={"share": percent(part_s / seen.step_s), **(values or {})},
+        settings=settings,
+        place=place,
+        explained_by=explained_by,
+    )
 
 
 def bottleneck(draft: Draft) -> Bottleneck:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent, taking
 from tfdyno.rules.bottleneck.gains import amdahl, saving
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
 
@@ -71,13 +71,8 @@ def python_loop(seen: Seen) -> Iterator[Draft]:
             for line, each_s in seen.facts.python_lines[:_LINES]
         ),
     )
-    yield Draft(
-        cause=name,
-        evidence=told,
-        gain=amdahl(seen.step_s, part_s, cause(name).removes),
-        values={"share": percent(part_s / seen.step_s), "call": syncs[0][1] if syncs else ""},
-        place=syncs[0][0] if syncs else _slowest_line(seen),
-    )
+    place, call = syncs[0] if syncs else (_slowest_line(seen), "")
+    yield taking(seen, name, part_s, *told, values={"call": call}, place=place)
 
 
 def few_threads(seen: Seen) -> Iterator[Draft]:
@@ -128,11 +123,10 @@ def container_limit(seen: Seen) -> Iterator[Draft]:
         evidence(f"held back for {percent(host.throttled_ratio)} of the time", "cpu.stat"),
         evidence(f"{seen.cpus:g} of {host.cpus} CPUs may be used", "cpu.max, affinity"),
     )
-    yield Draft(cause="host.container_limit", evidence=told,
-                gain=amdahl(seen.step_s, part_s, cause("host.container_limit").removes),
-                settings={"threads_intra": str(max(1, int(seen.cpus)))},
-                values={"usable": f"{seen.cpus:g}", "cpus": str(host.cpus),
-                        "throttled": percent(host.throttled_ratio)})  # fmt: skip
+    yield taking(seen, "host.container_limit", part_s, *told,
+                 settings={"threads_intra": str(max(1, int(seen.cpus)))},
+                 values={"usable": f"{seen.cpus:g}", "cpus": str(host.cpus),
+                         "throttled": percent(host.throttled_ratio)})  # fmt: skip
 
 
 def python_thread(seen: Seen) -> Iterator[Draft]:
@@ -145,14 +139,12 @@ def python_thread(seen: Seen) -> Iterator[Draft]:
     part_s = parts["host"] + parts["launch"]
     if not busy or not seen.counts(part_s):
         return
-    name, (place, cpus) = "host.python_thread", busy[0]
+    place, cpus = busy[0]
     told = (
         evidence(f"a thread at {place} kept {cpus:.2f} CPUs busy", "CPU times of Python's threads"),
         evidence(f"starting operations and Python between them: {of_step(seen, part_s)}", "steps"),
     )
-    share = percent(part_s / seen.step_s)
-    yield Draft(cause=name, evidence=told, place=place, values={"share": share},
-                gain=amdahl(seen.step_s, part_s, cause(name).removes))  # fmt: skip
+    yield taking(seen, "host.python_thread", part_s, *told, place=place)
 
 
 def busy_interpreter(seen: Seen) -> Iterator[Draft]:
@@ -165,13 +157,7 @@ def busy_interpreter(seen: Seen) -> Iterator[Draft]:
                  f"which takes {duration(seen.split.held_s)}", "profile"),
         evidence(f"beyond what starting takes: {of_step(seen, part_s)}", "profile"),
     )  # fmt: skip
-    yield Draft(
-        cause="host.busy_host",
-        evidence=told,
-        gain=amdahl(seen.step_s, part_s, cause("host.busy_host").removes),
-        values={"share": percent(part_s / seen.step_s)},
-        explained_by=("host.python_thread",),
-    )
+    yield taking(seen, "host.busy_host", part_s, *told, explained_by=("host.python_thread",))
 
 
 def busy_cpus(seen: Seen) -> Iterator[Draft]:

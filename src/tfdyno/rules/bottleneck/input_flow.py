@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes, format_si
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent, taking
 from tfdyno.rules.bottleneck.gains import amdahl, with_less_work, without_wait
 from tfdyno.rules.bottleneck.input_stage import Timed, found, heavy, reading_s, timed
 from tfdyno.rules.bottleneck.seen import (
@@ -92,7 +92,7 @@ def slow_start(seen: Seen) -> Iterator[Draft]:
 
 def slow_copy(seen: Seen) -> Iterator[Draft]:
     """Find a card that waits until the batch has come over the bus."""
-    part_s, operations, name = fed_s(seen), seen.facts.operations, "input.slow_copy"
+    part_s, operations = fed_s(seen), seen.facts.operations
     if operations is None or not seen.counts(part_s):
         return
     told = [evidence(f"copies to the card: {of_step(seen, part_s)}", "profile")]
@@ -100,9 +100,7 @@ def slow_copy(seen: Seen) -> Iterator[Draft]:
         rate = format_bytes(operations.fed_bytes / operations.fed_s)
         told.append(evidence(f"{format_bytes(operations.fed_bytes)} a step, {rate} a second",
                              "profile"))  # fmt: skip
-    yield Draft(cause=name, evidence=tuple(told),
-                gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                values={"share": percent(part_s / seen.step_s)})  # fmt: skip
+    yield taking(seen, "input.slow_copy", part_s, *told)
 
 
 def tiny_files(seen: Seen) -> Iterator[Draft]:

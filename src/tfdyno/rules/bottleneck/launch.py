@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.bottleneck.calls import saved_by_calls
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent, taking
 from tfdyno.rules.bottleneck.gains import amdahl, saving
 from tfdyno.rules.bottleneck.steady import typical
 from tfdyno.rules.bottleneck.tables import cause, limits
@@ -60,17 +60,14 @@ def small_batch(seen: Seen) -> Iterator[Draft]:
     if facts.batch_size > limits()["small_batch_most"]:
         return
     factor = int(limits()["batch_factor"])
-    name = "launch.small_batch"
     exchange_s = seen.split.parts_s["communication"]
     is_exchange = exchange_s >= limits()["exchange_of_start_ratio"] * part_s
     explained_by = (*_WAITS_FOR_PYTHON, *(_MANY_EXCHANGES if is_exchange else ()))
     told = evidence(f"{facts.batch_size} samples a step", "the script")
-    yield Draft(cause=name, evidence=(*_starting(seen, part_s), told),
-                gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                settings={"batch_size": str(factor * facts.batch_size)},
-                values={"batch": str(facts.batch_size), "larger": str(factor * facts.batch_size),
-                        "share": percent(part_s / seen.step_s)},
-                explained_by=explained_by)  # fmt: skip
+    larger = str(factor * facts.batch_size)
+    yield taking(seen, "launch.small_batch", part_s, *_starting(seen, part_s), told,
+                 settings={"batch_size": larger}, explained_by=explained_by,
+                 values={"batch": str(facts.batch_size), "larger": larger})  # fmt: skip
 
 
 def no_xla(seen: Seen) -> Iterator[Draft]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.bottleneck.compute import half_policy
-from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, percent
-from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, percent, taking
 from tfdyno.rules.bottleneck.split import share
-from tfdyno.rules.bottleneck.tables import cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,18 +28,15 @@ def fusion(seen: Seen) -> Iterator[Draft]:
     if facts.device != "gpu" or facts.execution != "graph" or facts.replica_count > 1:
         return
     if seen.counts(part_s):
-        yield Draft(cause=name, evidence=(_told(seen, part_s),),
-                    gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                    values={"share": percent(part_s / seen.step_s)})  # fmt: skip
+        yield taking(seen, name, part_s, _told(seen, part_s))
 
 
 def precision(seen: Seen) -> Iterator[Draft]:
     """Find work of half the bytes in half the bits."""
     policy, part_s, name = half_policy(seen), moving_s(seen), "memory_bandwidth.precision"
     if policy and seen.counts(part_s):
-        yield Draft(cause=name, evidence=(_told(seen, part_s),), settings={"precision": policy},
-                    gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                    values={"share": percent(part_s / seen.step_s), "policy": policy})  # fmt: skip
+        yield taking(seen, name, part_s, _told(seen, part_s), values={"policy": policy},
+                     settings={"precision": policy})  # fmt: skip
 
 
 def channels(seen: Seen) -> Iterator[Draft]:
@@ -53,9 +48,7 @@ def channels(seen: Seen) -> Iterator[Draft]:
     part_s = seen.split.parts_s["compute"] * operations.layout_s / whole_s if whole_s else 0.0
     if seen.counts(part_s):
         text = f"kernels that turn the order of channels: {of_step(seen, part_s)}"
-        yield Draft(cause=name, evidence=(evidence(text, "profile"),),
-                    gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                    values={"share": percent(part_s / seen.step_s)})  # fmt: skip
+        yield taking(seen, name, part_s, evidence(text, "profile"))
 
 
 def _told(seen: Seen, part_s: float) -> Evidence:

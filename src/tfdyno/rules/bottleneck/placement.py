@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, percent
+from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, taking
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.seen import fed_s
 from tfdyno.rules.bottleneck.tables import cause, limits
@@ -48,9 +48,7 @@ def copies(seen: Seen) -> Iterator[Draft]:
     told = [evidence(f"copies between devices: {of_step(seen, part_s)}", "profile")]
     if moved := operations.copied_bytes - operations.fed_bytes:
         told.append(evidence(f"{format_bytes(moved)} a step", "profile"))
-    yield Draft(cause="placement.copies", evidence=tuple(told),
-                gain=amdahl(seen.step_s, part_s, cause("placement.copies").removes),
-                values={"share": percent(part_s / seen.step_s)})  # fmt: skip
+    yield taking(seen, "placement.copies", part_s, *told)
 
 
 def cpu_operations(seen: Seen) -> Iterator[Draft]:
@@ -63,10 +61,9 @@ def cpu_operations(seen: Seen) -> Iterator[Draft]:
     ]
     part_s = min(1.0, sum(shares)) * seen.step_s
     if seen.counts(part_s):
-        yield Draft(cause="placement.cpu_ops",
-                    evidence=tuple(evidence(one, "profile") for one in operations.host_only),
-                    gain=amdahl(seen.step_s, part_s, cause("placement.cpu_ops").removes),
-                    values={"first": operations.host_only[0]})  # fmt: skip
+        told = (evidence(one, "profile") for one in operations.host_only)
+        yield taking(seen, "placement.cpu_ops", part_s, *told,
+                     values={"first": operations.host_only[0]})  # fmt: skip
 
 
 def _elsewhere(seen: Seen) -> dict[str, int]:

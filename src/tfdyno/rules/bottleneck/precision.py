@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step
-from tfdyno.rules.bottleneck.gains import amdahl
-from tfdyno.rules.bottleneck.tables import cause, limits
+from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, taking
+from tfdyno.rules.bottleneck.tables import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,13 +39,8 @@ def float64(seen: Seen) -> Iterator[Draft]:
     ]
     # A policy changes layers; 64 bits that come from the data or from tf.Variable are the script's.
     settings = {"precision": "float32"} if variables and facts.source == "run" else {}
-    yield Draft(
-        cause=name,
-        evidence=tuple(told),
-        settings=settings,
-        gain=amdahl(seen.step_s, part_s, cause(name).removes),
-        values={"what": (variables or inputs or ["operations of the step"])[0]},
-    )
+    what = (variables or inputs or ["operations of the step"])[0]
+    yield taking(seen, name, part_s, *told, settings=settings, values={"what": what})
 
 
 def half_on_cpu(seen: Seen) -> Iterator[Draft]:
@@ -54,12 +48,11 @@ def half_on_cpu(seen: Seen) -> Iterator[Draft]:
     facts, part_s = seen.facts, seen.split.parts_s["compute"]
     if facts.device != "cpu" or not facts.precision.endswith(("float16", "bfloat16")):
         return
-    name = "precision.half_on_cpu"
     if seen.counts(part_s) and part_s >= limits()["least_part_ratio"] * seen.step_s:
         told = evidence(f"the policy is {facts.precision} on a CPU", "dtype policy")
         part = evidence(f"computing: {of_step(seen, part_s)}", "steps")
-        yield Draft(cause=name, evidence=(told, part), values={"policy": facts.precision},
-                    gain=amdahl(seen.step_s, part_s, cause(name).removes))  # fmt: skip
+        yield taking(seen, "precision.half_on_cpu", part_s, told, part,
+                     values={"policy": facts.precision})  # fmt: skip
 
 
 PRECISION_RULES = (float64, half_on_cpu)

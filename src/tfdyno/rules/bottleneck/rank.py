@@ -12,14 +12,12 @@ from tfdyno.rules.bottleneck.card import CARD_RULES
 from tfdyno.rules.bottleneck.communication import COMMUNICATION_RULES
 from tfdyno.rules.bottleneck.compute import COMPUTE_RULES
 from tfdyno.rules.bottleneck.draft import Draft, Rule, bottleneck, duration, evidence, percent
-from tfdyno.rules.bottleneck.epochs import EPOCH_RULES
 from tfdyno.rules.bottleneck.host import HOST_RULES
 from tfdyno.rules.bottleneck.input_flow import INPUT_FLOW_RULES
 from tfdyno.rules.bottleneck.input_work import INPUT_WORK_RULES, slow_pipeline
 from tfdyno.rules.bottleneck.launch import LAUNCH_RULES
-from tfdyno.rules.bottleneck.leak import LEAK_RULES
+from tfdyno.rules.bottleneck.leak import LEAK_RULES, MEMORY_PRESSURE_RULES
 from tfdyno.rules.bottleneck.memory_bandwidth import MEMORY_BANDWIDTH_RULES
-from tfdyno.rules.bottleneck.memory_pressure import MEMORY_PRESSURE_RULES
 from tfdyno.rules.bottleneck.placement import PLACEMENT_RULES
 from tfdyno.rules.bottleneck.precision import PRECISION_RULES
 from tfdyno.rules.bottleneck.retrace import RETRACE_RULES
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 RULES: tuple[Rule, ...] = (
     *INPUT_WORK_RULES, *INPUT_FLOW_RULES, *HOST_RULES, *LAUNCH_RULES, *COMPUTE_RULES,
     *MEMORY_BANDWIDTH_RULES, *COMMUNICATION_RULES, *MEMORY_PRESSURE_RULES, *LEAK_RULES,
-    *RETRACE_RULES, *CALLBACK_RULES, *EPOCH_RULES, *PLACEMENT_RULES, *PRECISION_RULES, *CARD_RULES,
+    *RETRACE_RULES, *CALLBACK_RULES, *PLACEMENT_RULES, *PRECISION_RULES, *CARD_RULES,
 )  # fmt: skip
 
 _LARGER_BATCH = ("launch.small_batch", "compute.batch")
