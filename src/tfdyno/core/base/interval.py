@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+from typing import TYPE_CHECKING
+
 from tfdyno.core.base.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +36,28 @@ class Interval:
             high=self.best * (self.high / self.best) ** ratio,
         )
 
+    def each(self, other: Interval, how: Callable[[float, float], float]) -> Interval:
+        """Combine end by end with another quantity that may be off the same way."""
+        return Interval(
+            low=how(self.low, other.low),
+            best=how(self.best, other.best),
+            high=how(self.high, other.high),
+        )
+
     def together(self, other: Interval) -> Interval:
         """Add another quantity that may be off the same way: low to low, high to high."""
-        return Interval(
-            low=self.low + other.low, best=self.best + other.best, high=self.high + other.high
-        )
+        return self.each(other, operator.add)
+
+    def under(self, amount: float) -> Interval:
+        """Return the interval of ``amount`` divided by the quantity, which is above 0."""
+        return Interval(low=amount / self.high, best=amount / self.best, high=amount / self.low)
 
     def plus(self, amount: float) -> Interval:
         """Return the interval of the quantity with a certain ``amount`` added."""
         return Interval(low=self.low + amount, best=self.best + amount, high=self.high + amount)
+
+
+NOTHING = Interval(low=0.0, best=0.0, high=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.interval import Interval
+from tfdyno.core.base.interval import NOTHING
 from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.choose.hardware import OWNED
 from tfdyno.model.time.energy import JOULES_PER_KWH
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.interval import Interval
     from tfdyno.core.choose.advice import Assumed, Run
     from tfdyno.core.choose.estimate import Estimate
     from tfdyno.core.choose.hardware import Offer
@@ -37,8 +38,8 @@ def run_hours(run: Run, estimate: Estimate, *, spot_overhead_ratio: float) -> In
         estimate: Of one step, on this card and number of replicas.
         spot_overhead_ratio: Share of hours lost to interruptions; 0.0 for capacity that stays.
     """
-    training = _sum(estimate.step_s.times(steps_of(run, estimate)), estimate.compile_s)
-    seconds = _sum(training, _validation_s(run, estimate))
+    training = estimate.step_s.times(steps_of(run, estimate)).together(estimate.compile_s)
+    seconds = training.together(_validation_s(run, estimate))
     return seconds.times((1.0 + spot_overhead_ratio) / HOUR_S)
 
 
@@ -65,10 +66,10 @@ def run_energy_kwh(run: Run, estimate: Estimate) -> Interval:
 
 def _validation_s(run: Run, estimate: Estimate) -> Interval:
     if not run.validation_passes:
-        return Interval(low=0.0, best=0.0, high=0.0)
+        return NOTHING
     passes = estimate.step_s.times(_validation_steps(run, estimate))
     compiling = estimate.forward_compile_s
-    return _sum(passes, compiling) if compiling else passes
+    return passes.together(compiling) if compiling else passes
 
 
 def _validation_steps(run: Run, estimate: Estimate) -> float:
@@ -76,10 +77,6 @@ def _validation_steps(run: Run, estimate: Estimate) -> float:
     batches = math.ceil(run.validation_samples / estimate.global_batch_size)
     alone_ratio = 1.0 - estimate.exposed_s / estimate.step_s.best
     return run.validation_passes * batches * estimate.forward_ratio * alone_ratio
-
-
-def _sum(one: Interval, other: Interval) -> Interval:
-    return Interval(low=one.low + other.low, best=one.best + other.best, high=one.high + other.high)
 
 
 def run_cost_usd(

@@ -135,9 +135,4 @@ def _usd(one: Estimate, price: GpuPrice | None, samples: float) -> Interval | No
     if price is None:
         return None
     per_s = price.usd_per_h * one.replicas / HOUR_S
-    rate = one.samples_per_s
-    return Interval(
-        low=per_s * samples / rate.high,
-        best=per_s * samples / rate.best,
-        high=per_s * samples / rate.low,
-    )
+    return one.samples_per_s.under(per_s * samples)

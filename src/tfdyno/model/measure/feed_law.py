@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.interval import Interval
+from tfdyno.core.base.interval import NOTHING, Interval
 from tfdyno.core.measure.feed import FeedLaw, FeedPoint, StageRate
 from tfdyno.model.measure.feeding import capped, rising
 from tfdyno.model.measure.statistics import mean, median, quantile, student_t_quantile, variance
@@ -102,10 +102,9 @@ def law_of(feed: Feed) -> FeedLaw:
         [FeedPoint(cpus=cpus, rate_per_s=spread(rates)) for cpus, rates in by_cpus.items()]
     )
     serial, stages = _serial(feed, points)
-    nothing = Interval(low=0.0, best=0.0, high=0.0)
     return FeedLaw(
         points=tuple(replace(one, rate_per_s=capped(one.rate_per_s, serial)) for one in points),
-        sample_cpu_s=over(full(feed), lambda one: one.cpu_s / one.samples) or nothing,
+        sample_cpu_s=over(full(feed), lambda one: one.cpu_s / one.samples) or NOTHING,
         serial_per_s=serial,
         serial_stages=stages,
     )
@@ -219,7 +218,7 @@ def stage_rates(feed: Feed, law: FeedLaw) -> tuple[StageRate, ...]:
     found = []
     for at, facts in enumerate(looks[len(looks) // 2]):
         own_s = [look[at].own_s / feed.batch_size for look in looks]
-        sample_s = spread(own_s) if min(own_s) > 0.0 else Interval(low=0.0, best=0.0, high=0.0)
+        sample_s = spread(own_s) if min(own_s) > 0.0 else NOTHING
         threads = cpus if facts.parallel_calls < 0 else float(facts.parallel_calls)
         found.append(
             StageRate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -98,20 +99,12 @@ def _between(law: FeedLaw, cpus: float) -> Interval:
         return math.exp((1.0 - share) * math.log(one) + share * math.log(other))
 
     low, high = below.rate_per_s, above.rate_per_s
-    return Interval(
-        low=mixed(low.low, high.low),
-        best=mixed(low.best, high.best),
-        high=mixed(low.high, high.high),
-    )
+    return low.each(high, mixed)
 
 
 def capped(rate: Interval, most: Interval | None) -> Interval:
     """Return the rate, bound by bound no more than ``most``; None: no limit is known."""
-    if most is None:
-        return rate
-    return Interval(
-        low=min(rate.low, most.low), best=min(rate.best, most.best), high=min(rate.high, most.high)
-    )
+    return rate if most is None else rate.each(most, min)
 
 
 def cpus_for(
@@ -161,8 +154,7 @@ def need_of(law: FeedLaw, estimate: Estimate, *, gpu_name: str, loss_ratio: floa
 
 def needed_by(estimate: Estimate) -> Interval:
     """Return samples/s of a step that never waits: the batch over its time."""
-    size, step = estimate.global_batch_size, estimate.step_s
-    return Interval(low=size / step.high, best=size / step.best, high=size / step.low)
+    return estimate.step_s.under(estimate.global_batch_size)
 
 
 def feeding(
@@ -214,11 +206,7 @@ def fed(estimate: Estimate, given: Feeding, *, waiting_w: Interval) -> Estimate:
         waiting_w: Power of all its cards while they wait.
     """
     size, own, rate = estimate.global_batch_size, estimate.step_s, given.rate_per_s
-    step = Interval(
-        low=max(own.low, size / rate.high),
-        best=max(own.best, size / rate.best),
-        high=max(own.high, size / rate.low),
-    )
+    step = own.each(rate.under(size), max)
     # A pass of validation reads as fast as the training does, and computes less.
     forward_ratio = max(
         estimate.forward_ratio * own.best / step.best, min(1.0, size / rate.best / step.best)
@@ -230,7 +218,7 @@ def fed(estimate: Estimate, given: Feeding, *, waiting_w: Interval) -> Estimate:
         estimate,
         step_s=step,
         forward_ratio=forward_ratio,
-        samples_per_s=Interval(low=size / step.high, best=size / step.best, high=size / step.low),
+        samples_per_s=step.under(size),
         terms_s={**estimate.terms_s, "input": step.best - own.best},
         bound_by="input" if step.best > own.best else estimate.bound_by,
         mfu_ratio=estimate.mfu_ratio * own.best / step.best,
@@ -252,11 +240,7 @@ def _with_waiting(energy: Interval, own: Interval, step: Interval, waiting_w: In
 def _in_proportion(epoch: Interval | None, before: Interval, after: Interval) -> Interval | None:
     if epoch is None or before.low <= 0.0:
         return epoch
-    return Interval(
-        low=epoch.low * after.low / before.low,
-        best=epoch.best * after.best / before.best,
-        high=epoch.high * after.high / before.high,
-    )
+    return epoch.each(after, operator.mul).each(before, operator.truediv)
 
 
 def rising(points: list[FeedPoint]) -> tuple[FeedPoint, ...]:
@@ -267,12 +251,7 @@ def rising(points: list[FeedPoint]) -> tuple[FeedPoint, ...]:
     found: list[FeedPoint] = []
     for point in sorted(points, key=lambda one: one.cpus):
         if found:
-            before, rate = found[-1].rate_per_s, point.rate_per_s
-            raised = Interval(
-                low=max(before.low, rate.low),
-                best=max(before.best, rate.best),
-                high=max(before.high, rate.high),
-            )
+            raised = found[-1].rate_per_s.each(point.rate_per_s, max)
             point = replace(point, rate_per_s=raised)  # noqa: PLW2901  (the same point)
         found.append(point)
     return tuple(found)

@@ -41,19 +41,12 @@ class Replay:
     """The peak in whole chunks: what TensorFlow reports as its peak."""
     footprint_bytes: int
     """All memory that was ever part of a chunk in use: with fragmentation."""
-    failed_at: int | None = None
-    """Number of the request that found no chunk; None: all were served."""
     failed_bytes: int = 0
-    """What that one asked for."""
+    """What the request asked for that found no chunk; 0: all were served."""
     free_bytes: int = 0
     """What is free under a limit, at the failure or else when most was in use."""
     largest_free_bytes: int = 0
     """The largest piece of that, which is the most that one more request could have had."""
-
-    @property
-    def is_fragmented(self) -> bool:
-        """Whether the request that failed would have found room if the free pieces were one."""
-        return 0 < self.failed_bytes <= self.free_bytes
 
 
 @dataclass(slots=True)
@@ -180,7 +173,7 @@ def replay(
     held: dict[int, _Chunk | None] = {}
     used: list[tuple[int, int]] = []
     requested = in_use = requested_peak = in_use_peak = failed_bytes = 0
-    free, failed_at = allocator.free(), None
+    free = allocator.free()
     for number, request in enumerate(requests):
         if (request.bytes is None) != (request.buffer in held):
             raise ValueError(f"request {number} takes or releases buffer {request.buffer} twice")
@@ -193,7 +186,7 @@ def replay(
             continue
         chunk = allocator.take(request.bytes) if request.bytes else None
         if chunk is None and request.bytes:
-            failed_at, failed_bytes, free = number, request.bytes, allocator.free()
+            failed_bytes, free = request.bytes, allocator.free()
             break
         held[request.buffer] = chunk
         if chunk is not None:
@@ -207,7 +200,6 @@ def replay(
         requested_peak_bytes=requested_peak,
         in_use_peak_bytes=in_use_peak,
         footprint_bytes=_union(used),
-        failed_at=failed_at,
         failed_bytes=failed_bytes,
         free_bytes=free[0],
         largest_free_bytes=free[1],

@@ -7,10 +7,10 @@ only where it goes on through nearly all of the series, not where one jump carri
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.interval import Interval
 from tfdyno.model.measure.statistics import median
 
 if TYPE_CHECKING:
@@ -24,18 +24,9 @@ _FEWEST_BLOCKS, _MOST_BLOCKS = 7, 16
 WARM_FITS = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slope:
-    """Growth per step."""
-
-    low: float
-    best: float
-    high: float
-
-
 def slope(
     steps: Sequence[float], values: Sequence[float], *, confidence_ratio: float = 0.95
-) -> Slope | None:
+) -> Interval | None:
     """Return how fast a series grows in its steady half.
 
     The half is cut into 7-16 blocks, each of which stands for its least value: what is held for a
@@ -69,7 +60,7 @@ def slope(
     return _slope_of(steady, max(_FEWEST_BLOCKS, most), confidence_ratio)
 
 
-def slope_of_fits(values: Sequence[float]) -> Slope | None:
+def slope_of_fits(values: Sequence[float]) -> Interval | None:
     """Do the same from one fit to the next: few, each exact to what an allocator tells.
 
     The first two are left out: in them TensorFlow makes what all later ones share. Seven blocks
@@ -85,14 +76,16 @@ def slope_of_fits(values: Sequence[float]) -> Slope | None:
     return _slope_of(steady, _FEWEST_BLOCKS, 0.95) if len(steady) >= _FEWEST_BLOCKS else None
 
 
-def _slope_of(steady: Sequence[tuple[float, float]], count: int, confidence_ratio: float) -> Slope:
+def _slope_of(
+    steady: Sequence[tuple[float, float]], count: int, confidence_ratio: float
+) -> Interval:
     edges = [round(number * len(steady) / count) for number in range(count + 1)]
     blocks = [min(steady[begin:end], key=lambda one: one[1]) for begin, end in pairwise(edges)]
     nexts = sorted(_rise(one, two) for one, two in pairwise(blocks))
     rank = _rank(len(nexts), confidence_ratio)
     best = median([_rise(one, two) for one, two in combinations(blocks, 2)])
     high = max(nexts[-1 - rank], best, _rise(blocks[0], blocks[-1]))
-    return Slope(low=min(nexts[rank], best), best=best, high=high)
+    return Interval(low=min(nexts[rank], best), best=best, high=high)
 
 
 def rises(values: Sequence[float]) -> int:

@@ -44,9 +44,7 @@ def copy_s(found: Estimate, software: Software | None, swept: Swept | None) -> I
     rate = BYTES_PER_S
     if swept and (told := swept.card.pace.to_card_bytes_per_s):
         rate = Interval(low=told / SWEPT_RATIO, best=told, high=told * SWEPT_RATIO)
-    return Interval(
-        low=moved_bytes / rate.high, best=moved_bytes / rate.best, high=moved_bytes / rate.low
-    )
+    return rate.under(moved_bytes)
 
 
 def fit_step_s(found: Estimate) -> Interval | None:

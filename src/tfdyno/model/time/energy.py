@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.interval import Interval
+from tfdyno.core.base.interval import NOTHING, Interval
 from tfdyno.model.time.kernel_table import LIBRARY_KINDS
 
 if TYPE_CHECKING:
@@ -43,17 +44,13 @@ def step_energy_j(
     spent = {"power_compute": compute_s, "power_memory": memory_s, "power_launch": waiting_s}
     total = sum(spent.values())
     if total <= 0.0 or tdp_w <= 0.0:
-        return Interval(low=0.0, best=0.0, high=0.0)
+        return NOTHING
     share = Interval(
         low=sum(model.parameters[n].low * s for n, s in spent.items()) / total,
         best=sum(model.parameters[n].value * s for n, s in spent.items()) / total,
         high=sum(model.parameters[n].high * s for n, s in spent.items()) / total,
     )
-    return Interval(
-        low=step_s.low * share.low * tdp_w,
-        best=step_s.best * share.best * tdp_w,
-        high=step_s.high * share.high * tdp_w,
-    )
+    return step_s.each(share, operator.mul).times(tdp_w)
 
 
 def epoch_energy_kwh(step_j: Interval, *, samples: int, batch_size: int) -> Interval | None:
@@ -109,7 +106,7 @@ def compile_time_s(work: CompileWork, execution: str, model: TimeModel) -> Inter
     card, in the different products and convolutions; the interval is that of the constants.
     """
     if execution != "xla":
-        return Interval(low=0.0, best=0.0, high=0.0)
+        return NOTHING
     amounts = {
         "compile_fixed": 1.0,
         "compile_per_kernel": work.launches,

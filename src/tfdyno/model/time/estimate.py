@@ -246,9 +246,7 @@ def _time_fields(program: Program, timed: _Timed, case: StepCase) -> dict[str, A
     ).times(case.replicas)
     return {
         "step_s": best,
-        "samples_per_s": Interval(
-            low=samples / best.high, best=samples / best.best, high=samples / best.low
-        ),
+        "samples_per_s": best.under(samples),
         "forward_ratio": detail.forward_ratio(program.kernels, timed.timing.seconds),
         "bound_by": max(timed.terms_s, key=timed.terms_s.__getitem__),
         "terms_s": timed.terms_s,

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tfdyno.core.base.interval import Interval, Scaled
+from tfdyno.core.base.interval import NOTHING, Interval, Scaled
 from tfdyno.core.base.settings import BY_OPERATION, MOST_SAMPLES
 from tfdyno.core.choose.hardware import CPU_VENDOR
 from tfdyno.model.time.kernel_table import KernelTable
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 Verdict = Literal["yes", "no", "unverified", "may not"]
 UNFUSED = {"eager-torch": "peak_torch"}
 """Executions whose memory is that of the XLA program times a constant."""
-NOTHING = Interval(low=0.0, best=0.0, high=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.model.memory.growth import Slope
+from tfdyno.core.base.interval import Interval
 from tfdyno.runtime.diagnose.growth.found import Kind, Suspect, growth, rising
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def _suspect(kind: Kind, per_step: float) -> Suspect:
 
 
 def _host(low: float, *suspects: Suspect) -> GrowthFacts | None:
-    return growth("host", Slope(low=low, best=2 * low, high=3 * low), suspects)
+    return growth("host", Interval(low=low, best=2 * low, high=3 * low), suspects)
 
 
 def test_growth_that_nothing_holds_must_be_64_kib_per_step() -> None:
@@ -56,13 +56,13 @@ def test_functions_that_are_more_explain_resident_growth() -> None:
 
 
 def test_functions_that_the_user_keeps_are_a_leak_though_the_allocator_hides_it() -> None:
-    hidden = Slope(low=-2e6, best=1e6, high=4e6)
+    hidden = Interval(low=-2e6, best=1e6, high=4e6)
     kept = replace(_suspect("functions", 0.0), words="dict of 12 tf.functions held by a.py:4")
     found = growth("host", hidden, [kept])
     assert found is not None
     assert (found.kind, found.low_bytes_per_step, found.bytes_per_step) == ("functions", 512.0, 1e6)
     assert growth("host", hidden, [_suspect("functions", 0.0)]) is None  # TensorFlow's own
-    assert growth("host", Slope(low=-2.0, best=100.0, high=4.0), [kept]) is None
+    assert growth("host", Interval(low=-2.0, best=100.0, high=400.0), [kept]) is None
 
 
 def test_the_largest_holder_is_told_first_and_crumbs_are_not() -> None:
@@ -74,10 +74,10 @@ def test_the_largest_holder_is_told_first_and_crumbs_are_not() -> None:
 
 def test_growth_of_a_card_is_that_of_its_own_memory() -> None:
     tensors = _suspect("tensors", 900.0)
-    found = growth("device", Slope(low=1e6, best=2e6, high=3e6), [tensors])
+    found = growth("device", Interval(low=1e6, best=2e6, high=3e6), [tensors])
     assert found is not None
     assert (found.where, found.bytes_per_step) == ("device", 2e6)
-    assert growth("device", Slope(low=0.0, best=0.0, high=0.0), [tensors]) is None
+    assert growth("device", Interval(low=0.0, best=0.0, high=0.0), [tensors]) is None
     assert growth("device", None, [tensors]) is None
 
 

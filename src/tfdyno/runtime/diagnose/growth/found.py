@@ -11,7 +11,7 @@ from tfdyno.core.measure.step_facts import GrowthFacts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.model.memory.growth import Slope
+    from tfdyno.core.base.interval import Interval
 
 Kind = Literal["tensors", "functions", "logs", "iterators", "objects", "unknown"]
 
@@ -69,7 +69,7 @@ def _spread(series: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def growth(
     where: Literal["host", "device"],
-    measured: Slope | None,
+    measured: Interval | None,
     suspects: Sequence[Suspect],
     *,
     is_counted: bool = False,

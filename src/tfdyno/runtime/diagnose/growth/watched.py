@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfdyno.core.measure.step_facts import GrowthFacts, MemoryCourse
-from tfdyno.model.memory.growth import FEWEST_POINTS, STEADY_RATIO, Slope, slope
+from tfdyno.model.memory.growth import FEWEST_POINTS, STEADY_RATIO, slope
 from tfdyno.runtime.base.memory_counters import HOST, MemoryCounters, device_limit_bytes
 from tfdyno.runtime.diagnose.growth.found import LEAST_BYTES_PER_STEP, growth
 from tfdyno.runtime.diagnose.growth.made import MadeWatch
@@ -25,6 +25,7 @@ from tfdyno.runtime.diagnose.growth.suspects import SuspectWatch
 from tfdyno.runtime.diagnose.host import memory_free_bytes
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.interval import Interval
     from tfdyno.runtime.diagnose.growth.found import Suspect
 
 COST_RATIO = 0.01
@@ -69,7 +70,7 @@ class _Series:
         places = reversed(range(last, -1, -every))
         return tuple((self.steps[at], self.values[at]) for at in places)
 
-    def slope(self, confidence_ratio: float = 0.95) -> Slope | None:
+    def slope(self, confidence_ratio: float = 0.95) -> Interval | None:
         return slope(self.steps, self.values, confidence_ratio=confidence_ratio)
 
     @property
@@ -184,7 +185,7 @@ class GrowthWatch:
             rows.append((name, "allocator", series, max(0, left)))
         return tuple(found for row in rows if (found := _course(*row)))
 
-    def _settled(self, told: Slope, now: float) -> bool:
+    def _settled(self, told: Interval, now: float) -> bool:
         """Return whether the slope tells enough, and what grows has a line or none can be found."""
         if told.low < LEAST_BYTES_PER_STEP:
             return told.low <= 0 and told.high <= NONE_BYTES_PER_STEP and not self._made_from_s

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import keras
 
+from tfdyno.core.base.interval import NOTHING, Interval
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.measure.step_facts import FitsFacts
-from tfdyno.model.memory.growth import Slope, slope_of_fits
+from tfdyno.model.memory.growth import slope_of_fits
 from tfdyno.process.own_lines import own_place
 from tfdyno.runtime.base.memory_counters import MemoryCounters
 from tfdyno.runtime.diagnose.host import memory_free_bytes
@@ -103,7 +104,7 @@ class LaterFits:
         if not self._goes_on:
             return replace(self.first, notes=(*self.first.notes, ONE_FIT))
         told = slope_of_fits(self._begin_bytes)
-        ends = told or Slope(low=0.0, best=0.0, high=0.0)
+        ends = told or NOTHING
         fits = FitsFacts(
             fits=self._ran,
             counted_by=self._counted_by,
@@ -134,7 +135,7 @@ class _Cut(keras.callbacks.Callback):
             self.model.stop_training = True
 
 
-def _is_sure(told: Slope | None) -> bool:
+def _is_sure(told: Interval | None) -> bool:
     if told is None:
         return False
     return told.low >= told.best / 2 > 0 or told.high <= NONE_BYTES_PER_FIT
