@@ -196,9 +196,9 @@ async def rounds(port: int, options: argparse.Namespace) -> list[dict[str, Any]]
                 seen = between(counts, await client.batches())
                 after, beyond_after = await service_s(client)
                 mean = {size: (before[size] + after[size]) / 2 for size in before if size in after}
-                times_s = service_times(mean, min(options.limit, max(mean)))
+                times_s = service_times(mean)[: options.limit]
                 load = load_at(times_s, share * full, options.delay_s)
-                own_s = service_times(mean | seen, min(options.limit, max(mean | seen)))
+                own_s = service_times(mean | seen)[: options.limit]
                 own = load_at(own_s, len(times) / options.length_s, options.delay_s)
                 over_s = (beyond + beyond_after) / 2
                 row = {

@@ -44,15 +44,10 @@ class StandardTask:
     """One sentence: architecture, head, and what its input is."""
     inputs: tuple[str, ...]
     """``float32[224,224,3]`` of every input, without the batch."""
-    batch_size_gpu: int
-    batch_size_cpu: int
-    """Where the user names none."""
     optimizer: str
     """The optimizer by the name of its Keras class."""
     rate: float
     """Learning rate."""
-    rate_batch_size: int
-    """The batch that ``rate`` belongs to, in proportion to which it grows; 0: it never changes."""
     parameter_count: int
     """Weights and moving averages together."""
     samples_per_epoch: int

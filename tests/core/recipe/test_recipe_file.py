@@ -125,11 +125,10 @@ def test_python_gives_a_recipe_in_any_form(tmp_path: Path) -> None:
         given_recipe({"sed": 3})
 
 
-def test_a_file_or_the_folder_of_a_run_is_read_over_a_base(tmp_path: Path) -> None:
+def test_a_file_or_the_folder_of_a_run_is_read(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text("seed = 1\n[input]\ncache = true\n")
-    expected = Recipe(seed=1, batch_size=8, input=InputOptions(cache=True))
-    assert read_recipe(tmp_path, Recipe(batch_size=8)) == expected
-    assert read_recipe(tmp_path / "recipe.toml") == Recipe(seed=1, input=InputOptions(cache=True))
+    expected = Recipe(seed=1, input=InputOptions(cache=True))
+    assert read_recipe(tmp_path) == read_recipe(tmp_path / "recipe.toml") == expected
 
 
 @pytest.mark.parametrize(

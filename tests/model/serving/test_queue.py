@@ -146,11 +146,6 @@ def test_a_table_without_times_is_refused(table: dict[int, float]) -> None:
         service_times(table)
 
 
-def test_a_larger_batch_than_is_known_is_refused() -> None:
-    with pytest.raises(ValueError, match="largest batch known has 4 rows, not 8"):
-        service_times({1: 1.0, 4: 2.0}, 8)
-
-
 @pytest.mark.parametrize(("rate", "delay_s"), [(0.0, 0.0), (-1.0, 0.0), (1.0, -1.0)])
 def test_a_rate_or_delay_out_of_range_is_refused(rate: float, delay_s: float) -> None:
     with pytest.raises(ValueError, match="need a rate above 0"):

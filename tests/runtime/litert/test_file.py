@@ -49,14 +49,12 @@ def test_ports_have_the_names_of_the_signature() -> None:
     assert shapes == {"classes": (1, 10), "other": (1, 3)}
 
 
-def test_scales_are_read_for_whole_values_and_for_channels() -> None:
+def test_the_scale_of_whole_values_is_read() -> None:
     graph = read(DATA / "cnn-integers.tflite")
     image = graph.tensor(graph.inputs[0])
     assert image.dtype == "int8"
     assert image.scale == pytest.approx(1 / 255, rel=1e-2)
     assert image.zero_point == -128
-    weights = [one for one in graph.main.tensors if one.constant and one.shape == (8, 3, 3, 8)]
-    assert [one.channel_scales for one in weights] == [8]
 
 
 def test_the_loop_of_a_recurrent_layer_is_counted() -> None:

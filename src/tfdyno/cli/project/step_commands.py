@@ -108,8 +108,7 @@ def _parameter(one: click.Parameter) -> Parameter:
         name = str(one.name).replace("_", "-")
         more = ("arguments",) if name == "script-arguments" else ()
         return Parameter(
-            names=(name, *more), is_multiple=one.nargs == -1, is_required=one.required,
-            writes=writes,
+            names=(name, *more), is_multiple=one.nargs == -1, writes=writes,
         )  # fmt: skip
     long = [opt for opt in one.opts if opt.startswith("--")]
     return Parameter(
@@ -118,7 +117,6 @@ def _parameter(one: click.Parameter) -> Parameter:
         off=next(iter(one.secondary_opts), ""),
         is_flag=bool(getattr(one, "is_flag", False)),
         is_multiple=one.multiple,
-        is_required=one.required,
         writes=writes,
         is_text=isinstance(one.type, _TEXTS),
     )

@@ -23,8 +23,6 @@ class LitertTensor:
     scale: float = 0.0
     """Real value = scale × (integer − zero point); 0: not quantised as a whole."""
     zero_point: int = 0
-    channel_scales: int = 0
-    """Scales per channel; 0: none or one for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,6 @@ class Parameter:
     is_flag: bool = False
     is_multiple: bool = False
     """Whether an option is given many times, or a positional takes all words that are left."""
-    is_required: bool = False
     writes: bool = False
     """Whether it names what is written, not what is read."""
     is_text: bool = True

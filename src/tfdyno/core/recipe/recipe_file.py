@@ -32,12 +32,8 @@ def given_recipe(given: Given) -> Recipe | None:
     return from_settings(given) if isinstance(given, Mapping) else read_recipe(Path(given))
 
 
-def read_recipe(path: Path, base: Recipe | None = None) -> Recipe:
+def read_recipe(path: Path) -> Recipe:
     """Read a recipe from a file, or from the folder of a run that holds ``recipe.toml``.
-
-    Args:
-        path: The file or folder.
-        base: What all settings that the file leaves out are taken from.
 
     Raises:
         UsageError: There is no such file, it is not TOML, a setting is not known or its value is
@@ -46,7 +42,7 @@ def read_recipe(path: Path, base: Recipe | None = None) -> Recipe:
     file = path / FILE_NAME if path.is_dir() else path
     given = read_toml(file)
     try:
-        return from_settings(given, base)
+        return from_settings(given)
     except UsageError as error:
         what = f"in {file}: {error.what}"
         raise UsageError(what, why=error.why, remedy=error.remedy) from None

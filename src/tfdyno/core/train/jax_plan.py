@@ -10,6 +10,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.core.train.device_mesh import DeviceMesh, filled
 from tfdyno.core.train.layout import Rule, check_rules
+from tfdyno.core.train.search_space import typed_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +88,7 @@ def check_recipe(recipe: Recipe) -> None:
     for name, (_, value) in diff(Recipe(), recipe).items():
         if name not in RECIPE_KEYS:
             raise UsageError(
-                f"{name} = {_shown(value)} means nothing on the JAX backend",
+                f"{name} = {typed_value(value)} means nothing on the JAX backend",
                 why=f"there a recipe sets {', '.join(RECIPE_KEYS)}",
                 remedy="leave it out, or train on TensorFlow",
             )
@@ -110,7 +111,3 @@ def check_settings(settings_of_run: RunSettings) -> None:
             what = f"{name} does not go with the JAX backend"
             raise UsageError(what, why="it reads TensorFlow's step",
                              remedy="use keras.callbacks.TensorBoard in the script")  # fmt: skip
-
-
-def _shown(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

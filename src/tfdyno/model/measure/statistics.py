@@ -220,7 +220,6 @@ def bootstrap_median(
     weights: Sequence[Sequence[float]] | None = None,
     *,
     confidence_ratio: float = 0.95,
-    seed: int = 0,
 ) -> tuple[float, float]:
     """Return the interval of the median over runs of the median in a run.
 
@@ -233,7 +232,6 @@ def bootstrap_median(
         runs: Samples of every run, none of them empty.
         weights: Of the samples, in proportion to which they are drawn; None: equal.
         confidence_ratio: Share of resamples inside.
-        seed: Equal seeds give equal intervals.
 
     Raises:
         ValueError: There is no run, or one without samples.
@@ -242,7 +240,7 @@ def bootstrap_median(
         raise ValueError("need runs, each with samples")
     known = weights or [(1.0,) * len(run) for run in runs]
     ordered = [_Sorted.of(*pair) for pair in zip(runs, known, strict=True)]
-    draw = random.Random(seed)
+    draw = random.Random(0)
     middles = [
         median([one.resampled_median(draw) for one in draw.choices(ordered, k=len(ordered))])
         for _ in range(RESAMPLES)

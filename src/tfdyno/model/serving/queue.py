@@ -66,7 +66,7 @@ class Load:
     """Rows in a batch, over batches."""
 
 
-def service_times(latency_s_by_batch: Mapping[int, float], most: int = 0) -> Floats:
+def service_times(latency_s_by_batch: Mapping[int, float]) -> Floats:
     """Return the seconds of 1, 2, … rows, on straight lines between the sizes that are known.
 
     A larger batch is never taken to be faster: a table that says so is raised to what a smaller one
@@ -74,18 +74,15 @@ def service_times(latency_s_by_batch: Mapping[int, float], most: int = 0) -> Flo
 
     Args:
         latency_s_by_batch: Rows of a batch to its seconds.
-        most: Rows of the largest batch wanted; 0: the largest that is known.
 
     Raises:
-        ValueError: Nothing is known, a size or time is not above 0, or ``most`` is beyond it.
+        ValueError: Nothing is known, or a size or time is not above 0.
     """
     sizes = sorted(latency_s_by_batch)
     times = [latency_s_by_batch[size] for size in sizes]
     if not sizes or sizes[0] < 1 or not all(0.0 < time < float("inf") for time in times):
         raise ValueError(f"need batches of 1 row and more with times above 0, got {sizes}, {times}")
-    if most > sizes[-1]:
-        raise ValueError(f"the largest batch known has {sizes[-1]} rows, not {most}")
-    between = np.interp(np.arange(1, (most or sizes[-1]) + 1), sizes, times)
+    between = np.interp(np.arange(1, sizes[-1] + 1), sizes, times)
     return np.maximum.accumulate(between)
 
 

@@ -128,7 +128,6 @@ class _Reader:
             variable=bool(raw.isVariable),
             scale=float(scales[0]) if one else 0.0,
             zero_point=int(points[0]) if one and len(points) else 0,
-            channel_scales=0 if one else len(scales),
         )
 
     def _operator(self, raw: Value, tensors: tuple[LitertTensor, ...]) -> LitertOperator:

@@ -31,8 +31,6 @@ def test_a_task_is_what_the_catalogue_says(name: str, described: dict[str, Any])
     assert built["parameter_count"] == told.parameter_count
     assert tuple(built["inputs"]) == told.inputs
     assert (built["optimizer"], built["rate"]) == (told.optimizer, told.rate)
-    assert built["rate_batch_size"] == told.rate_batch_size
-    assert tuple(built["batch_sizes"]) == (told.batch_size_gpu, told.batch_size_cpu)
     assert built["samples_per_epoch"] == told.samples_per_epoch
     assert built["goal_steps"] == told.goal.images // told.goal.batch_size
 
