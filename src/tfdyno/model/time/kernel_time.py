@@ -63,7 +63,7 @@ class Targets:
     """Index into ``UNITS`` for each dtype."""
 
     def __len__(self) -> int:
-        """Return number of targets."""
+        """Return the number of targets."""
         return len(self.bandwidth_bytes_per_s)
 
 

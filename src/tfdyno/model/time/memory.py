@@ -113,7 +113,7 @@ def verdict(
 
 
 def max_batch_size(program: Program, *, gpu: Gpu, execution: str, model: MemoryModel) -> int | None:
-    """Return largest batch whose best device memory fits the card; 0 when one sample does not.
+    """Return the largest batch whose best device memory fits the card; 0 when one sample does not.
 
     Every moment of the plan is affine in the batch, so the answer is a division for each, at most
     ``MOST_SAMPLES``. A program that holds at one batch only (no marker) knows none: None.

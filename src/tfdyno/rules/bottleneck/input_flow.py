@@ -40,7 +40,7 @@ def missing_prefetch(seen: Seen) -> Iterator[Draft]:
 
 
 def no_cache(seen: Seen) -> Iterator[Draft]:
-    """Work that is the same in every epoch, on data that fit in memory."""
+    """Find work that is the same in every epoch, on data that fit in memory."""
     given = seen.input
     if given is None:
         return

@@ -228,7 +228,7 @@ def _callbacks(facts: StepFacts, outside: _TimeBudget, parts: dict[str, float]) 
 
 
 def _of_epochs(facts: StepFacts, parts: dict[str, float]) -> float:
-    """Spread over its steps what an epoch costs beside them; returns what each step has of it."""
+    """Spread over its steps what an epoch costs beside them; return what each step has of it."""
     if not facts.steps_per_epoch:
         return 0.0
     own = {"unseen": facts.epoch_ends_s, "checkpoint": facts.epoch_saves_s}
@@ -350,7 +350,7 @@ def _most_launch_s(operations: OperationFacts) -> float:
 
 
 def _python_operations_s(operations: OperationFacts, of_class: dict[str, float]) -> float:
-    """Take operations that only call Python out of the classes; returns their seconds."""
+    """Take operations that only call Python out of the classes; return their seconds."""
     names = matching("python", [name for name, _ in operations.largest])
     wanted = sum(max(0.0, s) for name, s in operations.largest if name in names)
     taken = min(wanted, of_class.get("other", 0.0))

@@ -21,7 +21,7 @@ _LEAST_CAPABILITY = "5.0"
 
 
 def hidden(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Return the variable names no card of this machine."""
+    """Find a CUDA_VISIBLE_DEVICES that names no card of this machine."""
     value = facts.environment.get(CHOSEN)
     if value is None or not has_gpu(facts) or not hides_cards(facts):
         return None
@@ -47,7 +47,7 @@ def split(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def virtual(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Return a slice of a card that a hypervisor hands in, and CUDA does not start."""
+    """Find a slice of a card that a hypervisor hands in, where CUDA does not start."""
     cards = [one for one in facts.gpus or () if one.is_vgpu]
     if not cards or not facts.driver.init_error:
         return None

@@ -22,7 +22,7 @@ _MOST_TELLING = (
 
 
 def not_loaded(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Return the first library that the loader could not give, and what else of it there is."""
+    """Find the first library that the loader could not give, and what else of it there is."""
     if not has_gpu(facts):
         return None
     found = [_missing(one) for one in facts.libraries if one.error and not one.path]
@@ -54,7 +54,7 @@ def _is_same(copy: str, soname: str) -> bool:
 
 
 def old_cudnn(facts: MachineFacts, knowledge: Knowledge) -> Match | None:
-    """Return the cuDNN that is loaded is older than the one TensorFlow was built with."""
+    """Find a loaded cuDNN that is older than the one TensorFlow was built with."""
     wanted = knowledge.release.cudnn if knowledge.release else ""
     loaded = next((one for one in facts.libraries if "cudnn" in one.soname and one.version), None)
     if loaded is None or not wanted:

@@ -45,7 +45,7 @@ def no_tensorflow(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def mixed_install(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Return several distributions own the files of one folder."""
+    """Find several distributions that own the files of one folder."""
     owners = facts.python.tensorflow_owners
     if len(set(owners) - {"tensorflow"}) < 2 and set(owners) & _PARTS:
         return None
@@ -70,7 +70,7 @@ def broken_requirement(facts: MachineFacts, _knowledge: Knowledge) -> Match | No
 
 
 def outside_range(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Return a package of another version than TensorFlow asks for, with which it was imported."""
+    """Find a package of another version than TensorFlow asks for, with which it was imported."""
     for text in facts.python.broken_requirements if _imported(facts) else ():
         parts = re.match(_BROKEN, text)
         if parts is None or not parts["found"]:
@@ -110,7 +110,7 @@ def windows_without_gpu(facts: MachineFacts, _knowledge: Knowledge) -> Match | N
 
 
 def cpu_only_build(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Return a wheel without CUDA on a Linux machine that has a card."""
+    """Find a wheel without CUDA on a Linux machine that has a card."""
     build = facts.python.build
     if build is None or build.is_cuda_build or facts.system != "linux" or not has_gpu(facts):
         return None
@@ -121,7 +121,7 @@ def cpu_only_build(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 
 def mac_without_cuda(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Return a Mac without Apple's plugin."""
+    """Find a Mac without Apple's plugin."""
     names = facts.python.installed
     if facts.system != "macos" or not names or "tensorflow-metal" in names:
         return None
@@ -129,7 +129,7 @@ def mac_without_cuda(facts: MachineFacts, _knowledge: Knowledge) -> Match | None
 
 
 def no_avx(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
-    """Return a processor whose flags were read and that has no AVX."""
+    """Find a processor whose flags were read and that has no AVX."""
     if facts.architecture != "x86_64" or not facts.cpu_flags or "avx" in facts.cpu_flags:
         return None
     flags = " ".join(facts.cpu_flags)

@@ -64,7 +64,7 @@ def shared_out(draft: Draft, ranks: list[ast.expr], sizes: list[ast.expr]) -> bo
 
 
 def seeds(draft: Draft, ranks: list[ast.expr]) -> Iterator[ast.expr]:
-    """Make seeds that differ by rank the same; yields the ranks that were in them."""
+    """Make seeds that differ by rank the same; yield the ranks that were in them."""
     for rank in ranks:
         for outer in draft.script.around(rank):
             is_keyword = isinstance(outer, ast.keyword) and "seed" in (outer.arg or "")

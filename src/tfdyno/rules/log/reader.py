@@ -132,7 +132,7 @@ class Reader:
         self.byte_count += len(block)
 
     def _learn(self, templates: Sequence[bytes]) -> dict[int, set[_Needle]]:
-        """Search those that are not known; returns needles that a line's end parts, by line.
+        """Search those that are not known; return needles that a line's end parts, by line.
 
         Between two lines of known templates none is looked for: a wrapped message that comes again
         is found once and not counted.
