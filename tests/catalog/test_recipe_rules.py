@@ -1,4 +1,4 @@
-"""catalog/recipe_rules: limits are sound and each says where it is from."""
+"""catalog/assumptions: limits of the choice are sound and each says where it is from."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import dataclasses
 import tomllib
 from importlib import resources
 
-from tfdyno.catalog.recipe_rules import FILE, recipe_rules
+from tfdyno.catalog.assumptions import RECIPE_FILE, recipe_rules
 
 
 def test_every_rule_has_a_unit_and_a_source() -> None:
-    text = (resources.files("tfdyno.catalog") / "data" / FILE).read_text()
+    text = (resources.files("tfdyno.catalog") / "data" / RECIPE_FILE).read_text()
     rows = tomllib.loads(text)
     assert set(rows) == {field.name for field in dataclasses.fields(recipe_rules())}
     assert all(row["source"] and row["unit"] for row in rows.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.judged import everything
 
-from tfdyno.catalog.recipe_rules import recipe_rules
+from tfdyno.catalog.assumptions import recipe_rules
 from tfdyno_truth.pairs import Setting, ratio_spread
 
 

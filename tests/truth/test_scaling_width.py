@@ -9,7 +9,7 @@ import pytest
 from tests.truth.test_scaling import few
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno.model.time.scaling_range import efficiency_ends
+from tfdyno.model.time.scaling import efficiency_ends
 from tfdyno_truth.scaling_width import (
     MOST_WIDTH,
     holding,

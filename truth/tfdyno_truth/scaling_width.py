@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfdyno.model.time.scaling_range import efficiency_ends
+from tfdyno.model.time.scaling import efficiency_ends
 from tfdyno_truth.weighted import quantile
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """What is known about hardware, prices and software: data files and their readers.
 
 Others use ``assumptions``, ``clusters``, ``containers``, ``edge_devices``, ``families``,
-``generations``, ``gpus``, ``links``, ``offer_rules``, ``offers``, ``recipe_rules``, ``releases``,
+``generations``, ``gpus``, ``links``, ``offer_rules``, ``offers``, ``releases``,
 ``software``, ``sweeps``, ``tables``, ``tasks``, ``time_model``; the rest is private.
 """

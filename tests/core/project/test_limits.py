@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.project.limits import MOST_BYTES, MOST_WHOLE, check_limits
+from tfdyno.core.project.file import MOST_BYTES, MOST_WHOLE, check_limits
 
 FILE = Path("project.toml")
 

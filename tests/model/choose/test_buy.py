@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tfdyno.catalog.gpus import find
-from tfdyno.model.choose.buy import break_even_h, paid_off_after_h
+from tfdyno.model.choose.whatif import break_even_h, paid_off_after_h
 
 CARD = replace(find("rtx-4090"), launch_price_usd=1600.0, tdp_w=500.0)
 

@@ -10,7 +10,7 @@ from tests.model.steps import Neutral, trace
 
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.choose.workload import TensorSpec
-from tfdyno.model.time.scaling_range import efficiency_ends, efficiency_range, loses_more
+from tfdyno.model.time.scaling import efficiency_ends, efficiency_range, loses_more
 
 VARIANCE = TensorSpec(name="bn/moving_variance", role="state", shape=(64,), dtype="float32",
                       bytes=256)  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.rules.bottleneck.steps import OPERATIONS, drafts, facts, only, primary
 
-from tfdyno.rules.bottleneck.precision import float64, half_on_cpu
+from tfdyno.rules.bottleneck.compute import float64, half_on_cpu
 
 
 def test_variables_of_64_bits_cost_nearly_half_of_computing() -> None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.software import NEWEST, wheel_support
 from tfdyno.core.choose.hardware import OWNED
-from tfdyno.model.choose.buy import break_even_h, paid_off_after_h
 from tfdyno.model.choose.whatif import (
     batch_limits,
+    break_even_h,
     flip_price,
+    paid_off_after_h,
     round_deadline_h,
     within_hours,
     without_budget,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from tfdyno.catalog.recipe_rules import recipe_rules
+from tfdyno.catalog.assumptions import recipe_rules
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.auto_recipe import Option
 from tfdyno.core.choose.hardware import Gpu

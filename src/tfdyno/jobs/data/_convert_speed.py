@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.deploy.dataset import ReadSpeed
 from tfdyno.core.messages.data import COMPARE_READING, CompareReading
 from tfdyno.jobs.child.worker import run_child
-from tfdyno.model.measure.read_speed import compare_rates
+from tfdyno.model.measure.comparison import compare_rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable

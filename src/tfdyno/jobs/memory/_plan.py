@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog.recipe_rules import recipe_rules
+from tfdyno.catalog.assumptions import recipe_rules
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.choose.memory_plan import OPTIMIZERS, Learning, MemoryPlan, PlannedOption
 from tfdyno.jobs.choose.exact import add_cached, add_compiled

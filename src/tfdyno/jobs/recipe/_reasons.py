@@ -12,7 +12,7 @@ from tfdyno.words.base.amounts import about_step, capital, dashed, gib, of_gib
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tfdyno.catalog.recipe_rules import RecipeRules
+    from tfdyno.catalog.assumptions import RecipeRules
     from tfdyno.core.base.interval import Interval
     from tfdyno.core.choose.auto_recipe import Option
     from tfdyno.core.choose.hardware import Gpu

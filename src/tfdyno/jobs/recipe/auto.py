@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog.recipe_rules import recipe_rules
+from tfdyno.catalog.assumptions import recipe_rules
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import MIB
 from tfdyno.core.choose.auto_recipe import AutoRecipe, Option

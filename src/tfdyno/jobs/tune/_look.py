@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tfdyno.catalog.assumptions import recipe_rules
 from tfdyno.catalog.gpus import find
-from tfdyno.catalog.recipe_rules import recipe_rules
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.measure.measurement import Environment
 from tfdyno.core.train.search_space import SearchSpace, Value

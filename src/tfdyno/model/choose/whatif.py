@@ -1,4 +1,4 @@
-"""What would change the answer: the same choice with one thing altered."""
+"""What would change the answer: the same choice with one thing altered, or a card bought."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.choose.advice import Candidate
+    from tfdyno.core.choose.hardware import Gpu
 
 
 def without_spot(candidates: Sequence[Candidate]) -> Candidate | None:
@@ -70,3 +71,43 @@ def batch_limits(candidates: Sequence[Candidate], batch_size: int) -> list[tuple
         if limit is not None and limit >= batch_size:
             limits[one.gpu_name] = max(limit, limits.get(one.gpu_name, 0))
     return sorted((limit, name) for name, limit in limits.items())
+
+
+def break_even_h(gpu: Gpu, *, rent_usd_per_h: float, electricity_usd_per_kwh: float) -> float:
+    """Return hours of use after which a bought card has cost less than a rented one.
+
+        t = price / (rent - power * electricity)
+
+    The card is taken to draw its full board power while it works; the host computer, cooling and
+    resale are left out on both sides.
+
+    Args:
+        gpu: Its launch price (must be known) and board power.
+        rent_usd_per_h: Price of an hour of the same card, above 0.
+        electricity_usd_per_kwh: What the buyer pays for energy.
+
+    Returns:
+        Hours; infinite where electricity alone costs as much as the rent.
+
+    Raises:
+        ValueError: The launch price is unknown or the rent is not above 0.
+    """
+    if gpu.launch_price_usd <= 0 or rent_usd_per_h <= 0:
+        raise ValueError(
+            f"need a price and a rent above 0, got {gpu.launch_price_usd}, {rent_usd_per_h}"
+        )
+    saved_usd_per_h = rent_usd_per_h - gpu.tdp_w / 1000.0 * electricity_usd_per_kwh
+    return gpu.launch_price_usd / saved_usd_per_h if saved_usd_per_h > 0 else float("inf")
+
+
+def paid_off_after_h(break_even_h: float, run_h: float, *, run_every_h: float) -> float:
+    """Return hours on the clock until so many hours of use are over.
+
+        t = break-even / run * max(run, run every)
+
+    Args:
+        break_even_h: Hours of use after which the card has paid for itself.
+        run_h: That one run uses the card; 0.0: not known, the card never rests.
+        run_every_h: A shorter run is started once in so many hours.
+    """
+    return break_even_h * max(1.0, run_every_h / run_h) if run_h > 0.0 else break_even_h

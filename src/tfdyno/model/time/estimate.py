@@ -23,7 +23,7 @@ from tfdyno.model.time.precision import (
     precision_warnings,
     tf32_allowed,
 )
-from tfdyno.model.time.scaling_range import efficiency_range, loses_more
+from tfdyno.model.time.scaling import efficiency_range, loses_more
 from tfdyno.model.time.terms import Pricing
 from tfdyno.model.time.timing import Timing, timing_of
 

@@ -10,7 +10,7 @@ from tfdyno.core.measure.bottleneck import SPLIT_PARTS, Bottleneck, StageSpeed, 
 from tfdyno.rules.bottleneck.callback import CALLBACK_RULES
 from tfdyno.rules.bottleneck.card import CARD_RULES
 from tfdyno.rules.bottleneck.communication import COMMUNICATION_RULES
-from tfdyno.rules.bottleneck.compute import COMPUTE_RULES
+from tfdyno.rules.bottleneck.compute import COMPUTE_RULES, PRECISION_RULES
 from tfdyno.rules.bottleneck.draft import Draft, Rule, bottleneck, duration, evidence, percent
 from tfdyno.rules.bottleneck.host import HOST_RULES
 from tfdyno.rules.bottleneck.input_flow import INPUT_FLOW_RULES
@@ -19,7 +19,6 @@ from tfdyno.rules.bottleneck.launch import LAUNCH_RULES
 from tfdyno.rules.bottleneck.leak import LEAK_RULES, MEMORY_PRESSURE_RULES
 from tfdyno.rules.bottleneck.memory_bandwidth import MEMORY_BANDWIDTH_RULES
 from tfdyno.rules.bottleneck.placement import PLACEMENT_RULES
-from tfdyno.rules.bottleneck.precision import PRECISION_RULES
 from tfdyno.rules.bottleneck.retrace import RETRACE_RULES
 from tfdyno.rules.bottleneck.seen import Seen, look, samples_of_step, stage_walls
 from tfdyno.rules.bottleneck.steady import in_bursts

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from tfdyno.rules.condition import version_key
 from tfdyno.rules.environment.seen import CHOSEN, ENGINES, hides_cards
 from tfdyno.rules.match import Match
+from tfdyno.rules.refine.code import is_too_old
+from tfdyno.rules.refine.libraries import is_older, is_other_cuda
 from tfdyno.rules.values import values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from tfdyno.core.choose.software import Knowledge
     from tfdyno.core.doctor.finding import Verdict
@@ -29,6 +31,9 @@ NO_FLAG = "ctr.no_gpu_flag"
 VISIBLE = "gpu.visible_devices"
 MIG = "gpu.mig"
 NONE = "gpu.none"
+NO_GPU = "sym.no_gpu"
+_NO_REASON = ("sym.", "harmless.", "gpu.arch_jit")
+"""What does not empty the list: a card that compiles at first use is listed."""
 _NOTEBOOKS = {"colab", "kaggle"}
 _EXPLAIN_NO_DEVICE = ("drv.", "wsl.", "ctr.", "gpu.visible", "gpu.mig", "gpu.vgpu", "gpu.none")
 
@@ -82,7 +87,7 @@ def _is_torn(pair: tuple[Line, Line]) -> bool:
 
 
 def _two_versions(matches: list[Match], log: LogFacts) -> list[Match]:
-    """Return the kernel's driver and the library's differ."""
+    """Say so where the driver of the kernel and that of the library differ."""
     pair = _drivers(log)
     if pair is None or not _is_torn(pair) or any(one.cause == MISMATCH for one in matches):
         return []
@@ -150,3 +155,35 @@ def _left_over(match: Match, matches: list[Match]) -> Match:
     if match.cause == DLOPEN and not any(one.cause.startswith("lib.") for one in matches):
         return match.recast("lib.cuda_missing", "likely")
     return match
+
+
+def refine_no_gpu(
+    matches: tuple[Match, ...], log: LogFacts, facts: MachineFacts, knowledge: Knowledge
+) -> tuple[Match, ...]:
+    """Replace an empty GPU list by the cause that the machine makes likely; runs last."""
+    del log
+    if any(not one.cause.startswith(_NO_REASON) for one in matches):
+        return matches
+    known = values(facts, knowledge)
+    cause, verdict = next(_likely(known))
+    return tuple(one.recast(cause, verdict) if one.cause == NO_GPU else one for one in matches)
+
+
+def _likely(known: dict[str, str]) -> Iterator[tuple[str, Verdict]]:
+    """Yield causes that fit this machine, the best first."""
+    platform, told = known.get("platform", ""), known.get("cuda", "")
+    if platform == "macos":
+        yield "mac.no_cuda", "likely"
+    if known.get("architecture") == "aarch64":
+        yield "arm.no_gpu_wheel", "likely"
+    if is_too_old(known.get("capability", ""), known):
+        yield "gpu.arch_too_old", "likely"
+    if known.get("container", "") in ENGINES and platform != "wsl":
+        yield "ctr.no_gpu_flag", "possible"
+    if is_older(known) and told and is_other_cuda(told, known.get("needed_cuda", "")):
+        yield "lib.cuda_wrong_version", "likely"
+    if platform == "windows" and "tensorflow" not in known:
+        yield "win.native_no_gpu", "possible"  # what pip installs today
+    if is_older(known) and told:
+        yield "lib.not_on_loader_path", "possible"
+    yield "lib.cuda_missing", "possible"

@@ -1,6 +1,6 @@
 """Second thoughts: matches of a log seen together with the machine, group by group.
 
-A refiner is a pure function in ``refine_<group>.py``. It may add matches, drop some, or replace a
+A refiner is a pure function. It may add matches, drop some, or replace a
 cause by a better one; it never reads files and never raises for what a log holds.
 """
 
@@ -14,10 +14,9 @@ from tfdyno.rules.log.explained import LogFacts
 from tfdyno.rules.match import Match
 from tfdyno.rules.refine.code import refine_code
 from tfdyno.rules.refine.driver import refine_driver
-from tfdyno.rules.refine.gpu import refine_gpu
+from tfdyno.rules.refine.gpu import refine_gpu, refine_no_gpu
 from tfdyno.rules.refine.libraries import refine_libraries
 from tfdyno.rules.refine.memory import refine_memory
-from tfdyno.rules.refine.no_gpu import refine_no_gpu
 from tfdyno.rules.refine.packages import refine_packages
 
 Refiner = Callable[[tuple[Match, ...], LogFacts, MachineFacts, Knowledge], tuple[Match, ...]]

@@ -31,7 +31,7 @@ from tfdyno.model.time.parts import memory_constant
 from tfdyno.model.time.products import rate_of, unit_of_products
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tfdyno.core.choose.card_file import SweptKernel
     from tfdyno.core.choose.product_rates import ProductRates
@@ -159,11 +159,17 @@ def key_of(one: SweptKernel) -> str:
 def _ratios(model: TimeModel, gpu: Gpu, card: CardFile) -> dict[str, tuple[str, float]]:
     """Return each kernel's constant, and the log of measured over priced."""
     found: dict[str, tuple[str, float]] = {}
+    for rows, tf32 in rows_of_xla(card):
+        found |= _ratios_of(model, gpu, rows, tf32_allowed=tf32)
+    return found
+
+
+def rows_of_xla(card: CardFile) -> Iterator[tuple[list[SweptKernel], bool]]:
+    """Yield the kernels that XLA compiled, without TF32 and with it, where there are any."""
     for tf32 in (False, True):
         rows = [one for one in card.kernels if one.execution == "xla" and one.tf32 is tf32]
         if rows:
-            found |= _ratios_of(model, gpu, rows, tf32_allowed=tf32)
-    return found
+            yield rows, tf32
 
 
 def _ratios_of(

@@ -10,7 +10,7 @@ import numpy as np
 from tfdyno.core.choose.card_file import CPU, Compared, Grade, Verdict
 from tfdyno.model.measure.statistics import median
 from tfdyno.model.time import kernel_law
-from tfdyno.model.time.calibrate.constants import Reference, key_of, program_of
+from tfdyno.model.time.calibrate.constants import Reference, key_of, program_of, rows_of_xla
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,10 +75,7 @@ def _speeds(card: CardFile, gpu: Gpu, model: TimeModel) -> dict[str, float]:
     """Return the seconds that the law expects of each large kernel over those that it took."""
     assert model.product_rates is not None
     found: dict[str, float] = {}
-    for tf32 in (False, True):
-        rows = [one for one in card.kernels if one.execution == "xla" and one.tf32 is tf32]
-        if not rows:
-            continue
+    for rows, tf32 in rows_of_xla(card):
         work = kernel_law.work_of(
             program_of(rows), 1.0, gpu, tf32_allowed=tf32, rates=model.product_rates
         )

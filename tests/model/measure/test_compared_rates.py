@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tfdyno.model.measure.read_speed import compare_rates
+from tfdyno.model.measure.comparison import compare_rates
 
 
 def test_the_ratio_is_that_of_pairs() -> None:
