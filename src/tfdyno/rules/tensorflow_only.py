@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tfdyno.rules.rewrite.source_text import last_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -48,7 +50,7 @@ def tensorflow_uses(source: str) -> tuple[TensorflowUse, ...]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             found |= set(_in_class(node, names))
-        elif isinstance(node, ast.Call) and _last(node.func) == "Lambda":
+        elif isinstance(node, ast.Call) and last_name(node) == "Lambda":
             found |= {use for argument in node.args for use in _operations(argument, names)}
     return tuple(sorted(found))
 
@@ -105,7 +107,3 @@ def _operations(tree: ast.AST, names: dict[str, str]) -> Iterator[TensorflowUse]
         if len(parts) > 1 and parts[1] not in _HARMLESS and path != "tf.GradientTape":
             assert isinstance(node, ast.Call)
             yield TensorflowUse(line=node.lineno, name=path, kind="operation")
-
-
-def _last(node: ast.AST) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -56,7 +56,7 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Order by verdict, cost and hours; mark the Pareto front of the feasible ones."""
     ordered = sorted(candidates, key=_rank)
     feasible = [candidate for candidate in ordered if candidate.verdict == "feasible"]
-    front = {feasible[i].slug for i in pareto_front([_point(c) for c in feasible])}
+    front = {feasible[i].slug for i in pareto_front([(c.hours.best, cost_of(c)) for c in feasible])}
     return tuple(replace(c, pareto=c.slug in front) for c in ordered)
 
 
@@ -109,7 +109,3 @@ def _effort(candidate: Candidate, cheapest: Candidate) -> float:
 def _rank(candidate: Candidate) -> tuple[int, float, float, str]:
     place = ORDER.index(candidate.verdict)
     return place, cost_of(candidate), candidate.hours.best, candidate.slug
-
-
-def _point(candidate: Candidate) -> tuple[float, float]:
-    return candidate.hours.best, cost_of(candidate)

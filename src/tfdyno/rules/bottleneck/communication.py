@@ -105,15 +105,10 @@ def slow_link(seen: Seen) -> Iterator[Draft]:
 
 
 def _part_s(seen: Seen) -> float:
-    """Return seconds of exchange: of the profile, or where that shows none by the sizes."""
+    """Return seconds of exchange: of the profile, or else by its size or the idle time."""
     if ranks(seen) == 1:
         return 0.0
-    return seen.split.parts_s["communication"] or _expected_s(seen)
-
-
-def _expected_s(seen: Seen) -> float:
-    """Return what the exchange takes where no profile shows it, by its size or idle time."""
-    return max(_sized_s(seen), _idle_s(seen))
+    return seen.split.parts_s["communication"] or max(_sized_s(seen), _idle_s(seen))
 
 
 def _sized_s(seen: Seen) -> float:

@@ -108,15 +108,11 @@ def _last_of_first_block(tree: ast.Module, places: Sequence[ast.stmt]) -> ast.st
     """Find the last import of Horovod's block; comments between do not end it."""
     own = [one for one in places if ROOT in ast.unparse(one)] or places
     if not own:
-        return tree.body[0] if _is_docstring(tree) else None
+        return tree.body[0] if ast.get_docstring(tree) is not None else None
     at = tree.body.index(own[0])
     while at + 1 < len(tree.body) and isinstance(tree.body[at + 1], ast.Import | ast.ImportFrom):
         at += 1
     return tree.body[at]
-
-
-def _is_docstring(tree: ast.Module) -> bool:
-    return ast.get_docstring(tree) is not None
 
 
 def _imported_from(tree: ast.Module) -> str:

@@ -56,7 +56,7 @@ def _judge(kind: _Kind, end: str, site: Site, module: Module) -> Iterator[Hit]:
     if not end:
         return
     if kind == "weights":
-        cause = "" if end.endswith(".weights.h5") or _is_sharded(end) else "weights_name"
+        cause = "" if end.endswith((".weights.h5", ".weights.json")) else "weights_name"
     elif end.endswith(_HDF5):
         # ModelCheckpoint alone refuses the longer name.
         is_refused = end.endswith(".hdf5") and ends(site.path, "ModelCheckpoint")
@@ -65,10 +65,6 @@ def _judge(kind: _Kind, end: str, site: Site, module: Module) -> Iterator[Hit]:
         cause = "" if end.endswith((".keras", ".zip")) or "://" in end else "model_name"
     if cause:
         yield hit_at(site, module, cause, certainty(KERAS_3, module.values), name=end)
-
-
-def _is_sharded(end: str) -> bool:
-    return end.endswith(".weights.json")
 
 
 def tail(node: ast.expr, scope: Scope, depth: int = 0) -> str:

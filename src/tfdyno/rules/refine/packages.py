@@ -115,7 +115,7 @@ def _numpy_side(match: Match, log: LogFacts, facts: MachineFacts, knowledge: Kno
         values |= {"numpy_move": "raise_numpy"} | ({} if limit else {"numpy_pin": ">=1.26"})
     elif limit and version and _is_above(version, limit):
         values["unfit"] = version
-    elif limit and is_2_told and _takes_numpy_2(limit):
+    elif limit and is_2_told and not _is_above("2", limit):
         values["numpy_move"] = "rebuild_other"
     return match.told(values)
 
@@ -125,10 +125,6 @@ def numpy_requirement(release: Release | None) -> str:
     text = release.numpy_limit if release else ""
     last = text.split("|")[-1].strip()
     return last.rpartition(": ")[2].partition(";")[0].strip()
-
-
-def _takes_numpy_2(limit: str) -> bool:
-    return not _is_above("2", limit)
 
 
 def _is_above(version: str, limit: str) -> bool:
