@@ -8,6 +8,8 @@ from pathlib import Path
 
 import grimp
 
+from tfdyno.cli.main import COMMANDS
+
 SRC = Path(__file__).parents[1] / "src"
 _NAMED = re.compile(r'"tfdyno((?:\.\w+){2,})"')
 """A module that is started, or imported when it is needed, by its name."""
@@ -43,6 +45,7 @@ def doors() -> dict[str, frozenset[str] | None]:
     for one in modules:
         text = SRC.joinpath(*one.split(".")).with_suffix(".py").read_text()
         used |= {(one, f"tfdyno{name}") for name in _NAMED.findall(text)}
+    used |= {("tfdyno.cli.main", command.module) for command in COMMANDS.values()}
     inside: dict[str, set[str]] = {}
     for module in modules:
         inside.setdefault(room_of(module), set()).add(module)

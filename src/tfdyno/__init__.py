@@ -57,31 +57,22 @@ __all__ = [
     "tune",
 ]
 _HOMES = {
-    "Advice": "core.choose.advice",
-    "AdviceResult": "api",
-    "DiagnoseResult": "diagnosed",
-    "Estimate": "core.choose.estimate",
-    "EstimateResult": "api",
-    "Gpu": "core.choose.hardware",
-    "Interval": "core.base.interval",
-    "Link": "core.choose.hardware",
-    "Offer": "core.choose.hardware",
-    "Program": "core.choose.program",
-    "Recipe": "core.recipe.recipe",
-    "TfdynoError": "core.base.errors",
-    "ToolError": "core.base.errors",
-    "Trace": "core.choose.workload",
-    "Traced": "jobs.choose.trace",
-    "TrainResult": "api",
-    "TuneResult": "tuned",
-    "UsageError": "core.base.errors",
-    "Workload": "core.choose.workload",
-    "advise": "api",
-    "diagnose": "diagnosed",
-    "estimate": "api",
-    "fit": "api",
-    "trace": "api",
-    "tune": "tuned",
+    name: module
+    for module, names in {
+        "api": "AdviceResult EstimateResult TrainResult advise estimate fit trace",
+        "core.base.errors": "TfdynoError ToolError UsageError",
+        "core.base.interval": "Interval",
+        "core.choose.advice": "Advice",
+        "core.choose.estimate": "Estimate",
+        "core.choose.hardware": "Gpu Link Offer",
+        "core.choose.program": "Program",
+        "core.choose.workload": "Trace Workload",
+        "core.recipe.recipe": "Recipe",
+        "diagnosed": "DiagnoseResult diagnose",
+        "jobs.choose.trace": "Traced",
+        "tuned": "TuneResult tune",
+    }.items()
+    for name in names.split()
 }
 """Module of each public name: nothing is imported before it is used."""
 

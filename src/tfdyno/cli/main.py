@@ -39,131 +39,55 @@ UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errn
 """What a reader gone, a full disk or a lost terminal say, where no file is named."""
 COLLECTED_EVERY = 200_000
 """New objects until Python looks for cycles: a light command has fewer, and all of them stay."""
+_LISTED = {
+    "Whole loop": (
+        ("project.run", "Run a project's steps, from data to service; only what changed."),
+    ),
+    "Repair": (("measure.doctor", "Say why TensorFlow does not use the GPU, or why it failed."),),
+    "Choose": (
+        ("choose.advise", "Rank GPUs and cloud offers for a training run, with the cost."),
+        ("choose.estimate", "Predict time and memory of a step on one GPU or many."),
+        ("choose.memory", "Show where the memory of a step goes, and plan how to fit a card."),
+    ),
+    "Train": (
+        ("train.train", "Train with a recipe: precision, XLA, input, strategy, checkpoints."),
+        ("train.launch", "Train on several nodes: here, by Ray, Slurm, Kubernetes, SkyPilot."),
+        ("train.migrate", "Turn a Horovod script into one that tfdyno launch trains."),
+        ("train.recipe", "Show, compare and choose the settings of a training run."),
+    ),
+    "Measure": (
+        ("measure.bench", "Measure a training run fairly, or two recipes in turns."),
+        ("choose.calibrate", "Sweep the card of this machine, for narrower estimates on it."),
+        ("measure.compare", "Say which measurement is faster, how surely, and at what cost."),
+        ("measure.diagnose", "Say what holds a training back, and prove the fix."),
+        ("train.tune", "Find the fastest recipe by measured trials, and prove it."),
+    ),
+    "Deploy": (
+        ("deploy.export", "Export a model to ONNX, LiteRT, TensorRT and others, and verify it."),
+        ("deploy.edge", "Say on which phones, boards and microcontrollers a model fits."),
+        ("deploy.models", "Keep models by version; promote one, go back, clear away."),
+        ("deploy.serve", "Serve a model over HTTP with dynamic batching, by NVIDIA Triton."),
+    ),
+    "Look back": (
+        ("project.report", "Join a project's results into one page, with its history."),
+        ("project.runs", "List, show, compare and remove the runs of a project."),
+    ),
+    "Look up": (
+        ("choose.gpus", "Show, filter and compare the GPUs of the catalogue."),
+        ("choose.offers", "List cloud offers with price, date and age."),
+        ("choose.cache", "Show and clear kept programs, traces and autotune results."),
+        ("data.data", "Convert and measure training data; check and refresh prices."),
+    ),
+    "": (("train.node", "Take part in a training as one process of several."),),
+}
+"""Sections of ``--help``: where each command is, below this package, and what it does; those of no
+section are for programs."""
 COMMANDS = {
-    "run": Entry(
-        module="tfdyno.cli.project.run",
-        summary="Run a project's steps, from data to service; only what changed.",
-        section="Whole loop",
-    ),
-    "doctor": Entry(
-        module="tfdyno.cli.measure.doctor",
-        summary="Say why TensorFlow does not use the GPU, or why it failed.",
-        section="Repair",
-    ),
-    "advise": Entry(
-        module="tfdyno.cli.choose.advise",
-        summary="Rank GPUs and cloud offers for a training run, with the cost.",
-        section="Choose",
-    ),
-    "estimate": Entry(
-        module="tfdyno.cli.choose.estimate",
-        summary="Predict time and memory of a step on one GPU or many.",
-        section="Choose",
-    ),
-    "memory": Entry(
-        module="tfdyno.cli.choose.memory",
-        summary="Show where the memory of a step goes, and plan how to fit a card.",
-        section="Choose",
-    ),
-    "train": Entry(
-        module="tfdyno.cli.train.train",
-        summary="Train with a recipe: precision, XLA, input, strategy, checkpoints.",
-        section="Train",
-    ),
-    "launch": Entry(
-        module="tfdyno.cli.train.launch",
-        summary="Train on several nodes: here, by Ray, Slurm, Kubernetes, SkyPilot.",
-        section="Train",
-    ),
-    "migrate": Entry(
-        module="tfdyno.cli.train.migrate",
-        summary="Turn a Horovod script into one that tfdyno launch trains.",
-        section="Train",
-    ),
-    "recipe": Entry(
-        module="tfdyno.cli.train.recipe",
-        summary="Show, compare and choose the settings of a training run.",
-        section="Train",
-    ),
-    "bench": Entry(
-        module="tfdyno.cli.measure.bench",
-        summary="Measure a training run fairly, or two recipes in turns.",
-        section="Measure",
-    ),
-    "calibrate": Entry(
-        module="tfdyno.cli.choose.calibrate",
-        summary="Sweep the card of this machine, for narrower estimates on it.",
-        section="Measure",
-    ),
-    "compare": Entry(
-        module="tfdyno.cli.measure.compare",
-        summary="Say which measurement is faster, how surely, and at what cost.",
-        section="Measure",
-    ),
-    "diagnose": Entry(
-        module="tfdyno.cli.measure.diagnose",
-        summary="Say what holds a training back, and prove the fix.",
-        section="Measure",
-    ),
-    "tune": Entry(
-        module="tfdyno.cli.train.tune",
-        summary="Find the fastest recipe by measured trials, and prove it.",
-        section="Measure",
-    ),
-    "export": Entry(
-        module="tfdyno.cli.deploy.export",
-        summary="Export a model to ONNX, LiteRT, TensorRT and others, and verify it.",
-        section="Deploy",
-    ),
-    "edge": Entry(
-        module="tfdyno.cli.deploy.edge",
-        summary="Say on which phones, boards and microcontrollers a model fits.",
-        section="Deploy",
-    ),
-    "models": Entry(
-        module="tfdyno.cli.deploy.models",
-        summary="Keep models by version; promote one, go back, clear away.",
-        section="Deploy",
-    ),
-    "serve": Entry(
-        module="tfdyno.cli.deploy.serve",
-        summary="Serve a model over HTTP with dynamic batching, by NVIDIA Triton.",
-        section="Deploy",
-    ),
-    "report": Entry(
-        module="tfdyno.cli.project.report",
-        summary="Join a project's results into one page, with its history.",
-        section="Look back",
-    ),
-    "runs": Entry(
-        module="tfdyno.cli.project.runs",
-        summary="List, show, compare and remove the runs of a project.",
-        section="Look back",
-    ),
-    "node": Entry(
-        module="tfdyno.cli.train.node",
-        summary="Take part in a training as one process of several.",
-    ),
-    "gpus": Entry(
-        module="tfdyno.cli.choose.gpus",
-        summary="Show, filter and compare the GPUs of the catalogue.",
-        section="Look up",
-    ),
-    "offers": Entry(
-        module="tfdyno.cli.choose.offers",
-        summary="List cloud offers with price, date and age.",
-        section="Look up",
-    ),
-    "cache": Entry(
-        module="tfdyno.cli.choose.cache",
-        summary="Show and clear kept programs, traces and autotune results.",
-        section="Look up",
-    ),
-    "data": Entry(
-        module="tfdyno.cli.data.data",
-        summary="Convert and measure training data; check and refresh prices.",
-        section="Look up",
-    ),
+    module.rpartition(".")[2]: Entry(
+        module=f"tfdyno.cli.{module}", summary=summary, section=section
+    )
+    for section, commands in _LISTED.items()
+    for module, summary in commands
 }
 
 
@@ -227,7 +151,7 @@ def _answer(arguments: Sequence[str] | None, group: click.Group) -> int:
     except OSError as error:
         _stop_printing()
         with contextlib.suppress(OSError):
-            _tell(name, _unwritable(error), error, ToolError.exit_code)
+            _tell(name, f"cannot write the answer: {error.strerror}.", error, ToolError.exit_code)
         return ToolError.exit_code
     return code
 
@@ -336,10 +260,6 @@ def _usage_sentence(error: click.UsageError, name: str) -> str:
 def _lost_output(error: Exception) -> bool:
     """Return whether nobody reads the answer any more, or there is no room for it."""
     return isinstance(error, OSError) and error.filename is None and error.errno in UNWRITABLE
-
-
-def _unwritable(error: OSError) -> str:
-    return f"cannot write the answer: {error.strerror}."
 
 
 def _defect_sentence(error: Exception) -> str:
