@@ -84,7 +84,7 @@ UNTESTED_MODULES = {
     "jobs/deploy/model_source", "jobs/machine/card_files", "jobs/machine/knowledge",
     "jobs/machine/wheels", "jobs/train/resume", "jobs/train/run", "jobs/tune/request",
     # Words and drawings of the terminal and of the page: with the files that use them.
-    "view/choose/advice_text", "view/draw/bars", "view/choose/basis", "view/choose/cards",
+    "view/choose/advice_text", "view/choose/basis", "view/choose/cards",
     "view/choose/figure_cost",
     "view/choose/figure_roofline", "view/lookup/gpus_text", "view/notebook", "view/choose/sections",
 }  # fmt: skip

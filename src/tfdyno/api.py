@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -46,10 +46,6 @@ class EstimateResult(Sequence[Estimate]):
     def __len__(self) -> int:
         """Return how many cards and numbers of replicas there are."""
         return len(self.estimates)
-
-    def __iter__(self) -> Iterator[Estimate]:
-        """Give the estimates in the order asked."""
-        return iter(self.estimates)
 
     def _repr_html_(self) -> str:
         from tfdyno.catalog.gpus import find

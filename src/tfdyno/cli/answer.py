@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from tfdyno.core.base.dataclass import dataclass
+from tfdyno.core.base.errors import UsageError
 from tfdyno.view.base.text import colour_wanted, terminal_width
 
 
@@ -35,6 +37,14 @@ def noted(error: BaseException, note: str) -> BaseException:
     """Return the error with a note on what is kept, or was told, of the work that it ended."""
     error.add_note(note)
     return error
+
+
+def agreed(planned: str, *, err: bool = False) -> bool:
+    """Show what would be removed, and return whether the person says yes; raises ``UsageError``."""
+    click.echo(planned, err=err)
+    if not sys.stdin.isatty():
+        raise UsageError("nothing was removed", remedy="add --yes to remove it")
+    return click.confirm("Remove?", err=err)
 
 
 def tell(answer: Answer, *, as_json: bool) -> int:

@@ -136,7 +136,7 @@ def option_names(options: type) -> dict[str, str]:
 
 
 def given(options: object, *names: str) -> list[str]:
-    """Those of some options that have a value, as they are typed."""
+    """Return those of some options that have a value, as they are typed."""
     values, typed = values_of(options), option_names(cast("Any", type(options)))
     empty = (None, (), "")  # not 0, which is as good as any number
     return [
@@ -151,7 +151,7 @@ def command(
     under: click.Group | None = None,
     cls: type[click.Command] = click.Command,
 ) -> Callable[[Answers[Options]], click.Command]:
-    """Make a command of a function; its answer is written here, or it has written and has a code.
+    """Make a command of a function, which returns its answer, or an exit code where it told itself.
 
     Args:
         options: What is declared, and what the function is called with.

@@ -121,17 +121,19 @@ class NewFile(click.ParamType[Path]):
         return Path(text)
 
 
-def check_writable(path: Path) -> None:
-    """Refuse a file that could not be written, before minutes of work; raises ``UsageError``."""
-    folder = path.parent
-    if path.is_dir():
-        # A sentence has no stop at the end of what happened: "." and ".." would be nothing.
-        shown = path if path.name.strip(".") else path.resolve()
-        raise UsageError(f"cannot write {shown}", why="it is a folder", remedy="name a file in it")
-    if not folder.is_dir():
-        raise UsageError(f"cannot write {path}", why=f"there is no folder {folder}")
-    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise UsageError(f"cannot write {path}", why="permission denied")
+def check_writable(*paths: Path | None) -> None:
+    """Refuse files that could not be written, before minutes of work; raises ``UsageError``."""
+    for path in filter(None, paths):
+        folder = path.parent
+        if path.is_dir():
+            # A sentence has no stop at the end of what happened: "." and ".." would be nothing.
+            shown = path if path.name.strip(".") else path.resolve()
+            why, remedy = "it is a folder", "name a file in it"
+            raise UsageError(f"cannot write {shown}", why=why, remedy=remedy)
+        if not folder.is_dir():
+            raise UsageError(f"cannot write {path}", why=f"there is no folder {folder}")
+        if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+            raise UsageError(f"cannot write {path}", why="permission denied")
 
 
 def _option(param: click.Parameter | None) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 CLEAR = "\r\x1b[2K"
+PROGRESS = "progress: "
+"""Begins each line for a program that watches."""
 TICK_S = 1.0
 """How often a terminal shows the seconds."""
 PATIENCE_S = 30.0
@@ -30,6 +32,11 @@ def tell(text: str) -> None:
     except OSError as error:
         if error.errno != errno.EIO:
             raise
+
+
+def say(line: str) -> None:
+    """Write a line on stderr for a program that watches."""
+    print(f"{PROGRESS}{line}", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

@@ -15,8 +15,8 @@ from tfdyno.cli.main import main
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.measure.measurement_document import bench_document
 from tfdyno.model.measure.summary import summary
-from tfdyno.view.bench.load_document import load_document
-from tfdyno.view.deploy.export_document import export_document
+from tfdyno.view.bench.load_text import load_document
+from tfdyno.view.deploy.export_text import export_document
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.load import LoadResult

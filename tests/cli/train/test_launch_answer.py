@@ -43,10 +43,10 @@ def test_the_command_that_goes_on_asks_for_the_same(folder: Path) -> None:
     ]  # fmt: skip
     (folder / "inner").mkdir()
     (folder / "inner" / "train.py").touch()
-    first = _plan(typed(_Options, *words))
+    first = _plan(typed(_Options, *words), None)
     again = shlex.split(resume_command(first, launched))
     assert again[:2] == ["tfdyno", "launch"]
-    second = _plan(typed(_Options, *again[2:]))
+    second = _plan(typed(_Options, *again[2:]), None)
     assert second == replace(first, output=str(folder / "inner" / "run"))
     words[1:1] = ["--on", "ray", "--with", "address=a:6379", "--cpus", "3", "--memory", "1.5GiB",
                   "--name", "mine", "--backend", "jax", "--mesh", "data=2,model=2",

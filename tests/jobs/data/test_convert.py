@@ -21,8 +21,8 @@ from tests.runtime.forks import NO_GPU
 from tests.runtime.pictures import content, make_pictures, records
 
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.core.deploy.dataset import JOURNAL, MANIFEST, READER
-from tfdyno.jobs.data.convert import Converted, ConvertRequest, convert
+from tfdyno.core.deploy.dataset import JOURNAL, MANIFEST, READER, Converted
+from tfdyno.jobs.data.convert import ConvertRequest, convert
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -109,3 +109,11 @@ def test_two_stops_stay_with_what_they_end() -> None:
 def test_colour_codes_survive_the_wrapping_of_chinese() -> None:
     red = text.paint("错误", "red", colour=True)
     assert text.wrapped(f"{red} 显存不足", width=40) == f"{red} 显存不足"
+
+
+def test_text_stands_beside_its_label_which_alone_is_painted() -> None:
+    told = text.block("proof", "it is faster", 20, style="green", colour=True)
+    assert told == f"  {text.paint('proof', 'green', colour=True)}     it is\n{' ' * 12}faster"
+    assert (
+        text.block("", "it is faster", 80, style="green", colour=True) == " " * 12 + "it is faster"
+    )

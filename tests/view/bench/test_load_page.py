@@ -5,9 +5,8 @@ import re
 
 from tests.loads import result, search, stage, stretch
 
-from tfdyno.view.bench.load_document import load_document
 from tfdyno.view.bench.load_page import load_page
-from tfdyno.view.bench.load_text import load_text
+from tfdyno.view.bench.load_text import load_document, load_text
 
 
 def test_a_failed_test_shows_why_and_no_figure_of_the_whole() -> None:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.core.deploy.test_dataset import DATASET
 
 from tfdyno.core.base.codec import to_json
-from tfdyno.core.deploy.dataset import DamagedShard, Feature, ReadSpeed, Skipped, Verified
+from tfdyno.core.deploy.dataset import (
+    Converted,
+    DamagedShard,
+    Feature,
+    ReadSpeed,
+    Skipped,
+    Verified,
+)
 from tfdyno.core.measure.measurement import Comparison
-from tfdyno.view.data.convert_text import ConvertReport, convert_document, convert_text, verify_text
+from tfdyno.view.data.convert_text import convert_document, convert_text, verify_text
 
 COMPARISON = Comparison(
     verdict="faster", ratio=2.0, interval=(1.8, 2.2), confidence_ratio=0.99, paired=True, reason=""
@@ -25,8 +33,8 @@ SPEED = ReadSpeed(
     image_size=(4, 6),
     whole_epochs=True,
 )
-TOLD = ConvertReport(
-    folder="out", dataset=DATASET, kept_shards=1, seconds_s=3.0, speed=SPEED, not_measured="",
+TOLD = Converted(
+    folder=Path("out"), dataset=DATASET, kept_shards=1, seconds_s=3.0, speed=SPEED, not_measured="",
     notes=("A note.",),
 )  # fmt: skip
 COLUMNS = (

@@ -9,8 +9,8 @@ from dataclasses import replace
 from tests.exports import result, two, verification
 
 from tfdyno.core.base.codec import to_json
-from tfdyno.view.deploy.export_document import export_document
 from tfdyno.view.deploy.export_page import export_page
+from tfdyno.view.deploy.export_text import export_document
 
 
 def test_the_page_holds_its_document_and_every_section() -> None:

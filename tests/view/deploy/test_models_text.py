@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tfdyno.core.base.codec import to_json
 from tfdyno.core.deploy.model_version import (
     Artefact,
     Collected,
@@ -16,10 +18,13 @@ from tfdyno.core.deploy.model_version import (
     StoredFile,
 )
 from tfdyno.view.deploy.models_text import (
+    collected_document,
     collected_text,
+    list_document,
     metrics_by_data,
     metrics_words,
     models_text,
+    version_document,
     version_text,
 )
 
@@ -135,3 +140,36 @@ def test_a_removal_says_which_and_how_many_bytes() -> None:
     assert collected_text(leftovers, removed=True) == "Removed leftovers; 1 KiB on disk."
     nothing = Collected(versions=(), freed_bytes=0)
     assert collected_text(nothing, removed=True) == "There is nothing to remove."
+
+
+FILE = StoredFile(path="a", size_bytes=5, sha256="s")
+VERSION = ModelVersion(
+    name="cnn",
+    version=2,
+    path=Path("/store/model"),
+    artefact=Artefact(kind="savedmodel", name="model", digest="d", files=(FILE,)),
+    lineage=Lineage(metrics={"accuracy": 0.5}),
+    added_at="then",
+    promoted=True,
+)
+
+
+def test_a_version_is_told_whole() -> None:
+    told = json.loads(to_json(version_document(VERSION, ["bad"])))
+    assert told["id"] == "cnn:2"
+    assert told["path"] == "/store/model"
+    assert told["files"] == [{"path": "a", "size_bytes": 5, "sha256": "s"}]
+    assert told["lineage"]["metrics"] == told["metrics"] == {"accuracy": 0.5}
+    assert told["faults"] == ["bad"]
+
+
+def test_the_list_is_by_model() -> None:
+    told = list_document("/store", [VERSION], 5)
+    assert told["models"][0]["production"] == 2
+    assert [one["version"] for one in told["models"][0]["versions"]] == [2]
+
+
+def test_a_removal_tells_what_goes() -> None:
+    found = Collected(versions=(VERSION,), freed_bytes=5)
+    told = collected_document(found, removed=False)
+    assert (told["removed"], told["freed_bytes"], told["versions"][0]["id"]) == (False, 5, "cnn:2")

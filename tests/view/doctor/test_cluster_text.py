@@ -8,7 +8,7 @@ from tests.rules.cluster.clusters import cluster, node
 
 from tfdyno.core.cluster.cluster_facts import Bandwidth, ClockReading, ClusterReport
 from tfdyno.rules.cluster import cluster_findings, in_order
-from tfdyno.view.doctor.cluster_text import answer, cluster_text
+from tfdyno.view.doctor.cluster_text import answer, cluster_document, cluster_text
 
 MEASURED = Bandwidth(
     between="nodes", rank=0, implementation="RING", replicas=2, size_bytes=64 << 20,
@@ -64,3 +64,12 @@ def test_a_clock_a_little_behind_is_not_minus_nothing() -> None:
     facts = cluster(clocks=(ClockReading(rank=1, offset_s=-1e-5, uncertainty_s=1e-4),))
     shown = cluster_text(ClusterReport(facts=facts, findings=(), bandwidths=(), fine=()))
     assert "+0.0 ms" in shown
+
+
+def test_the_keys_are_the_documented_ones() -> None:
+    facts = cluster(node(0), node(1, versions={"keras": "1"}))
+    found = cluster_document(ClusterReport(facts=facts, findings=cluster_findings(facts)))
+    assert set(found) == {"answer", "can_train", "findings", "bandwidths", "fine", "facts"}
+    assert found["can_train"] is False
+    assert found["findings"][0]["cause"] == "cluster.versions"
+    assert found["facts"]["nodes"][1]["host"] == "n1"

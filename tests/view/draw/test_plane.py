@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tfdyno.view.draw.plane import plane
+import pytest
+
+from tfdyno.view.draw.plane import blocks, dots, plane, rules, spots
 
 
 def test_given_ticks_leave_out_what_would_touch_the_one_before() -> None:
@@ -14,3 +16,16 @@ def test_given_ticks_leave_out_what_would_touch_the_one_before() -> None:
 
     assert ticks(1.0, 8.0, 1024.0) == (1.0, 8.0, 1024.0)
     assert ticks(1.0, 8.0, 9.0, 1024.0) == (1.0, 8.0, 1024.0)
+
+
+@pytest.mark.parametrize(
+    "drawn", [dots([]), rules([]), blocks([], "track")], ids=["dots", "rules", "blocks"]
+)
+def test_nothing_makes_no_layer(drawn: list[object]) -> None:
+    assert drawn == []
+
+
+def test_a_spot_has_channels_for_what_rows_have_of_their_own() -> None:
+    drawn = spots([{"x": 1.0, "y": 2.0, "fill": "#000", "tip": "one"}], size=50)
+    assert set(drawn["encoding"]) == {"x", "y", "fill", "description"}
+    assert drawn["mark"]["size"] == 50

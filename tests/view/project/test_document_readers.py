@@ -13,8 +13,8 @@ from tests import past_runs
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.edge_document import edge_document
-from tfdyno.view.bench.load_document import load_document
-from tfdyno.view.deploy.export_document import export_document
+from tfdyno.view.bench.load_text import load_document
+from tfdyno.view.deploy.export_text import export_document
 from tfdyno.view.diagnose.document import diagnose_document
 from tfdyno.view.project.document_readers import diagnosis_of, edge_of, export_of, load_of
 
@@ -55,8 +55,8 @@ def test_a_second_look_comes_back_as_well() -> None:
 @pytest.mark.parametrize("other", [{}, {"format": "tfdyno load 9"}, None])
 def test_something_else_is_refused_in_one_sentence(name: str, other: dict[str, Any] | None) -> None:
     raw = past_runs.document("train") if other is None else other
-    with pytest.raises(UsageError, match="here"):
-        WAYS[name][0](raw, where="here")
+    with pytest.raises(UsageError, match="the file"):
+        WAYS[name][0](raw)
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -65,4 +65,4 @@ def test_a_document_without_one_of_its_keys_is_refused_not_a_defect(name: str) -
     raw = past_runs.document(name)
     for key in raw:
         with contextlib.suppress(UsageError):  # some keys have defaults
-            read({k: v for k, v in raw.items() if k != key}, where="here")
+            read({k: v for k, v in raw.items() if k != key})

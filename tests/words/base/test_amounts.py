@@ -159,4 +159,13 @@ def test_names_are_listed_and_the_rest_is_counted(names: list[str], most: int, t
 
 def test_only_the_first_letter_changes() -> None:
     assert amounts.capital("tf.function runs") == "Tf.function runs"
+    assert amounts.lower("TF runs") == "tF runs"
     assert amounts.capital("") == ""
+
+
+@pytest.mark.parametrize(
+    ("time_s", "told"),
+    [(2.5, "2.5 s"), (1.0, "1 s"), (0.0345, "34 ms"), (0.001, "1 ms"), (5.6e-6, "5.6 µs")],
+)
+def test_times_have_two_digits(time_s: float, told: str) -> None:
+    assert amounts.short_time(time_s) == told

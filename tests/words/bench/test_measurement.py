@@ -15,7 +15,7 @@ from tfdyno.words.bench.measurement import (
     device_words,
     energy_words,
     environment_words,
-    memory_words,
+    peak_words,
     rate_words,
     recipe_words,
     seconds_words,
@@ -94,8 +94,7 @@ def test_the_task_says_how_and_on_which_data_it_ran() -> None:
 
 
 def test_memory_names_its_owner_and_energy_what_was_measured() -> None:
-    one = measurement([[0.1]])
-    assert memory_words(one, SUMMARY) == (
+    assert peak_words(SUMMARY.peak_memory_bytes, "process") == (
         "1 GiB at most (the process, Python and TensorFlow included)"
     )
     assert energy_words(SUMMARY) == "GPU busy 70% of the time"

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from tests.view.edge_reports import FITS, IMAGE, LACKS, SCORES
 
-from tfdyno.words.deploy.edge import class_words, seconds, shape_words, unverified_words
-
-
-@pytest.mark.parametrize(
-    ("value_s", "told"),
-    [(2.5, "2.5 s"), (1.0, "1 s"), (0.0345, "34 ms"), (0.001, "1 ms"), (5.6e-6, "5.6 µs")],
-)
-def test_times_have_two_digits(value_s: float, told: str) -> None:
-    assert seconds(value_s) == told
+from tfdyno.words.deploy.edge import class_words, shape_words, unverified_words
 
 
 def test_a_range_over_classes_names_both_ends() -> None:

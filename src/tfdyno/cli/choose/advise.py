@@ -38,8 +38,7 @@ def advise(options: Options) -> Answer:
         return size_service(options)
     request = _request(options)
     check(request)
-    if options.html:
-        check_writable(options.html)
+    check_writable(options.html)
     earlier: list[Outcome] = []
 
     def first(early: Outcome) -> None:

@@ -15,7 +15,6 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.serving_size import ServingGoal
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.serving_size import ServingSize
     from tfdyno.jobs.choose.serving_size import SizeRequest
 
 MOST_REQUESTS = 1e12
@@ -65,17 +64,17 @@ def size_service(options: Options) -> Answer:
     from tfdyno.core.base.codec import to_json
     from tfdyno.jobs.choose.serving_size import check, size
     from tfdyno.view.choose.serving_size_document import size_document
+    from tfdyno.view.choose.serving_size_page import size_page
     from tfdyno.view.choose.serving_size_text import size_text
 
     request = _request(options)
     check(request)
-    for path in filter(None, (options.html, options.output)):
-        check_writable(path)
+    check_writable(options.html, options.output)
     with progress_line(quiet=options.quiet, verbose=options.verbose) as progress:
         found = size(request, progress=progress)
     return Answer(
         files=(
-            (options.html, partial(_page, found)),
+            (options.html, partial(size_page, found)),
             (options.output, lambda: to_json(size_document(found), indent=1)),
         ),
         document=partial(size_document, found),
@@ -133,9 +132,3 @@ def _goal(options: Options) -> ServingGoal:
         spare_machines=options.spare or 0,
         budget_usd=options.budget_usd or 0.0,
     )
-
-
-def _page(found: ServingSize) -> str:
-    from tfdyno.view.choose.serving_size_page import size_page
-
-    return size_page(found)

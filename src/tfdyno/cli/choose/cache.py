@@ -56,8 +56,7 @@ def cache(context: click.Context, as_json: bool) -> int:
     if context.invoked_subcommand:
         return 0
     from tfdyno.jobs.lookup.cache import content
-    from tfdyno.view.lookup.cache_document import content_document
-    from tfdyno.view.lookup.cache_text import content_text
+    from tfdyno.view.lookup.cache_text import content_document, content_text
 
     found = content()
     told = Answer(
@@ -71,8 +70,7 @@ def cache(context: click.Context, as_json: bool) -> int:
 def clear(options: _Cleared) -> Answer:
     """Delete what is kept; all of it can be made again."""
     from tfdyno.jobs.lookup.cache import clear as remove
-    from tfdyno.view.lookup.cache_document import cleared_document
-    from tfdyno.view.lookup.cache_text import cleared_text
+    from tfdyno.view.lookup.cache_text import cleared_document, cleared_text
 
     found = remove(options.kinds, unused_for_s=options.unused_for_s, dry=options.dry_run)
     removed = not options.dry_run

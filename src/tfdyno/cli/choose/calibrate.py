@@ -49,8 +49,7 @@ def calibrate(options: _Options) -> Answer:
     from tfdyno.jobs.bench.calibrate import calibrate as answer_of
     from tfdyno.view.lookup.calibrate_text import calibrate_document, calibrate_text
 
-    if options.share:
-        check_writable(options.share)
+    check_writable(options.share)
     request = CalibrateRequest(
         seconds_s=options.seconds,
         card=options.card.strip().lower(),

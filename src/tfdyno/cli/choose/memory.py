@@ -72,9 +72,11 @@ def memory(options: _Options) -> Answer:
     out of memory is read, alone or beside a workload. Exit code 1 means that nothing that was
     weighed for a plan fits, or that the log shows an error.
     """
+    from tfdyno.core.base.version import VERSION
     from tfdyno.jobs.memory.weigh import check
     from tfdyno.jobs.memory.weigh import memory as answer_of
     from tfdyno.view.memory.document import memory_document
+    from tfdyno.view.memory.page import memory_page
     from tfdyno.view.memory.text import memory_text
 
     asked = _asked(options)
@@ -86,7 +88,7 @@ def memory(options: _Options) -> Answer:
     return Answer(
         files=(
             (options.output if fits else None, partial(_recipe, found)),
-            (options.html, partial(_page, found)),
+            (options.html, partial(memory_page, found, VERSION)),
         ),
         document=partial(memory_document, found),
         indent=0,
@@ -144,8 +146,7 @@ def _check_files(options: _Options, asked: Asked) -> None:
         raise UsageError("--output takes the plan of one card", remedy="name one with --gpu")
     if options.html and asked.workload is None:
         raise UsageError("--html goes with a workload", why="a log alone has no figures")
-    for path in filter(None, (options.output, options.html)):
-        check_writable(path)
+    check_writable(options.output, options.html)
 
 
 def _recipe(found: MemoryAnswer) -> str:
@@ -157,10 +158,3 @@ def _recipe(found: MemoryAnswer) -> str:
     assert plan.recipe
     head = (plan_headline(plan, found.names[plan.gpu]), *plan.notes)
     return to_toml(plan.recipe, comments=plan.reasons, head=head)
-
-
-def _page(found: MemoryAnswer) -> str:
-    from tfdyno.core.base.version import VERSION
-    from tfdyno.view.memory.page import memory_page
-
-    return memory_page(found, VERSION)

@@ -73,8 +73,7 @@ def bench(options: _Options) -> Answer:
 
     request, output = _request(options), options.output
     check(request)
-    if output:
-        check_writable(output)
+    check_writable(output)
     needed: tuple[FeedNeed, ...] = ()
     stop: BaseException | None = None
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:

@@ -127,19 +127,10 @@ def convert(options: _Options) -> Answer:
         raise UsageError("there is no DESTINATION", remedy="name a new folder after SOURCE")
     from tfdyno.cli.data.convert_progress import convert_progress
     from tfdyno.jobs.data.convert import convert as run
-    from tfdyno.view.data.convert_text import ConvertReport, convert_document, convert_text
+    from tfdyno.view.data.convert_text import convert_document, convert_text
 
     with convert_progress(quiet=options.quiet, verbose=options.verbose) as progress:
-        found = run(_request(options, options.destination), progress=progress)
-    told = ConvertReport(
-        folder=str(found.folder),
-        dataset=found.dataset,
-        kept_shards=found.kept_shards,
-        seconds_s=found.seconds_s,
-        speed=found.speed,
-        not_measured=found.not_measured,
-        notes=found.notes,
-    )
+        told = run(_request(options, options.destination), progress=progress)
     return Answer(document=partial(convert_document, told), text=partial(convert_text, told))
 
 

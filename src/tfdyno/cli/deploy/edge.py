@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag, group, option
 from tfdyno.cli.options import HTML, UNSAFE, Filled, Positive, Telling, Wholes, check_writable
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from tfdyno.core.deploy.edge import EdgeReport
 
 MOST_THREADS = 64
 
@@ -56,9 +53,11 @@ def edge(options: _Options) -> Answer:
     model is run and timed. With --device the exit code is 1 where it does not fit.
     """
     from tfdyno.catalog.edge_devices import all_devices, parse_list
+    from tfdyno.core.base.version import VERSION
     from tfdyno.core.deploy.edge_document import devices_document, edge_document
     from tfdyno.jobs.deploy.edge import EdgeRequest
     from tfdyno.jobs.deploy.edge import edge as judge
+    from tfdyno.view.deploy.edge_page import edge_page
     from tfdyno.view.deploy.edge_text import devices_text, edge_text
 
     every = all_devices()
@@ -70,8 +69,7 @@ def edge(options: _Options) -> Answer:
         raise UsageError("no model was named",
                          remedy="name a .tflite or .keras file, or --list the devices")  # fmt: skip
     devices = parse_list(options.device)
-    if options.html:
-        check_writable(options.html)
+    check_writable(options.html)
     request = EdgeRequest(
         model=options.model,
         devices=devices,
@@ -82,9 +80,10 @@ def edge(options: _Options) -> Answer:
     )
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         report = judge(request, progress=progress)
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     written = f"\n\n{options.write} holds the model and its code: read README.md in it first."
     return Answer(
-        files=((options.html, partial(_page, report)),),
+        files=((options.html, partial(edge_page, report, date=today, version=VERSION)),),
         document=partial(edge_document, report),
         text=partial(edge_text, report),
         tail=written if options.write else "",
@@ -96,13 +95,3 @@ def _threads(counts: tuple[int, ...]) -> tuple[int, ...]:
     if max(counts) > MOST_THREADS:
         raise UsageError(f"{max(counts)} threads are too many", remedy=f"at most {MOST_THREADS}")
     return tuple(dict.fromkeys(counts))
-
-
-def _page(report: EdgeReport) -> str:
-    import datetime
-
-    from tfdyno.core.base.version import VERSION
-    from tfdyno.view.deploy.edge_page import edge_page
-
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    return edge_page(report, date=today, version=VERSION)

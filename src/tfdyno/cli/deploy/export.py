@@ -25,7 +25,6 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.export import FORMATS, Format, Gates
 
 if TYPE_CHECKING:
-    from tfdyno.core.deploy.export import ExportResult
     from tfdyno.jobs.deploy.export import ExportRequest
 
 FAILED = 1
@@ -120,17 +119,16 @@ def export(options: _Options) -> Answer:
     """
     from tfdyno.jobs.deploy.export import check
     from tfdyno.jobs.deploy.export import export as make
-    from tfdyno.view.deploy.export_document import export_document
-    from tfdyno.view.deploy.export_text import export_text
+    from tfdyno.view.deploy.export_page import export_page
+    from tfdyno.view.deploy.export_text import export_document, export_text
 
     request = _request(options)
-    if options.html:
-        check_writable(options.html)
+    check_writable(options.html)
     check(request)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         found = make(request, progress=progress)
     return Answer(
-        files=((options.html, partial(_page, found)),),
+        files=((options.html, partial(export_page, found)),),
         document=partial(export_document, found),
         text=partial(export_text, found),
         exit_code=0 if found.passed else FAILED,
@@ -157,9 +155,3 @@ def _request(options: _Options) -> ExportRequest:
         measure=options.measure,
         wait_free=options.wait_free,
     )
-
-
-def _page(found: ExportResult) -> str:
-    from tfdyno.view.deploy.export_page import export_page
-
-    return export_page(found)

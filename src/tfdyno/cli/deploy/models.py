@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfdyno.cli.answer import Answer, tell
+from tfdyno.cli.answer import Answer, agreed, tell
 from tfdyno.cli.command import PATH, TEXT, argument, command, flag, group, many, option
 from tfdyno.cli.options import JSON, QUIET, Filled, Whole
 from tfdyno.core.base.errors import UsageError
@@ -104,8 +103,7 @@ class _ListOptions:
 @command(_ListOptions, "list", under=models)
 def list_of(options: _ListOptions) -> Answer:
     """List models with their versions, or the versions of one."""
-    from tfdyno.view.deploy.models_document import list_document
-    from tfdyno.view.deploy.models_text import models_text
+    from tfdyno.view.deploy.models_text import list_document, models_text
 
     found = _store(options.kept)
     told = (str(found.folder), found.versions(options.name or ""), found.disk_bytes())
@@ -125,8 +123,7 @@ def show(options: _ShowOptions) -> Answer:
     Without a number the promoted version, else the newest. Ends with 1 where a file is damaged.
     """
     from tfdyno.jobs.deploy.models import exact
-    from tfdyno.view.deploy.models_document import history_document, version_document
-    from tfdyno.view.deploy.models_text import version_text
+    from tfdyno.view.deploy.models_text import history_document, version_document, version_text
 
     kept = _store(options.kept)
     found = kept.version(*exact(kept, options.version))
@@ -211,11 +208,7 @@ def gc(options: _GcOptions) -> Answer:
     stay. What killed commands left goes too.
     """
     kept, name = _store(options.kept), options.name or ""
-    return _removed(
-        lambda dry: kept.collect(keep=options.keep, name=name, dry=dry),
-        yes=options.yes,
-        as_json=options.kept.as_json,
-    )
+    return _removed(lambda dry: kept.collect(keep=options.keep, name=name, dry=dry), options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,11 +224,7 @@ def rm(options: _RmOptions) -> Answer:
     from tfdyno.core.deploy.model_version import parse_id
 
     kept, (name, number) = _store(options.kept), parse_id(options.version)
-    return _removed(
-        lambda dry: kept.remove(name, number, dry=dry),
-        yes=options.yes,
-        as_json=options.kept.as_json,
-    )
+    return _removed(lambda dry: kept.remove(name, number, dry=dry), options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,23 +253,20 @@ def _store(kept: _Kept) -> ModelStore:
 
 
 def _version(found: ModelVersion, text: str, **more: object) -> Answer:
-    from tfdyno.view.deploy.models_document import version_document
+    from tfdyno.view.deploy.models_text import version_document
 
     return Answer(document=lambda: {**version_document(found), **more}, text=lambda **_: text)
 
 
-def _removed(remove: Callable[[bool], Collected], *, yes: bool, as_json: bool) -> Answer:
+def _removed(remove: Callable[[bool], Collected], options: _GcOptions | _RmOptions) -> Answer:
     """Say what would go, ask, and remove it."""
-    from tfdyno.view.deploy.models_document import collected_document
-    from tfdyno.view.deploy.models_text import collected_text
+    from tfdyno.view.deploy.models_text import collected_document, collected_text
 
-    planned = remove(True)
+    planned, yes = remove(True), options.yes
     is_empty = not planned.versions and not planned.freed_bytes
-    if not yes and not is_empty and not as_json:
-        click.echo(collected_text(planned, removed=False))
-        if not sys.stdin.isatty():
-            raise UsageError("nothing was removed", remedy="add --yes to remove it")
-        click.confirm("Remove?", abort=True)
+    if not yes and not is_empty and not options.kept.as_json:
+        if not agreed(collected_text(planned, removed=False)):
+            raise click.Abort
         yes = True
     done = remove(False) if yes else planned
     return Answer(

@@ -179,8 +179,7 @@ def _agreed(needed: NeededSetup) -> bool:
 def _request(options: _Options, model: str) -> ServeRequest:
     from tfdyno.jobs.serve.serve import ServeRequest
 
-    if options.log:
-        check_writable(options.log)
+    check_writable(options.log)
     if options.requests_per_s and not options.p99_ms:
         raise UsageError("--requests-per-s goes with --p99-ms")
     return ServeRequest(

@@ -136,6 +136,8 @@ def bench(options: _Options) -> Answer:
     from tfdyno.core.measure.measurement_document import document_of
     from tfdyno.jobs.bench.bench import bench as measure
     from tfdyno.jobs.bench.bench import check, default_folder
+    from tfdyno.view.bench.export import check_ending
+    from tfdyno.view.bench.page import bench_page
     from tfdyno.view.bench.text import report_text
 
     request = _request(options)
@@ -145,9 +147,8 @@ def bench(options: _Options) -> Answer:
     if options.tf:
         raise UsageError("--tf goes with --container", remedy="add --container or leave it out")
     if options.export:
-        _check_export(options.export)
-    if options.html:
-        check_writable(options.html)
+        check_ending(options.export)
+    check_writable(options.export, options.html)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         measured = measure(request, progress=progress)
     sides, comparison = _told(measured)
@@ -155,7 +156,7 @@ def bench(options: _Options) -> Answer:
     return Answer(
         files=(
             (options.export, partial(_exported, options.export, sides, comparison)),
-            (options.html, partial(_page, sides, comparison, folder)),
+            (options.html, partial(bench_page, sides, comparison, kept_in=folder)),
         ),
         document=partial(document_of, sides, comparison),
         text=partial(report_text, sides, comparison, kept_in=folder),
@@ -225,13 +226,6 @@ def _target(text: str) -> tuple[str, float]:
     return metric.strip(), settings.number(value.strip(), metric.strip())
 
 
-def _check_export(path: Path) -> None:
-    from tfdyno.view.bench.export import check_ending
-
-    check_ending(path)
-    check_writable(path)
-
-
 def _told(measured: tuple[Any, ...]) -> tuple[list[Side], Comparison | None]:
     from tfdyno.core.measure.measurement_document import MeasurementReport as Side
     from tfdyno.model.measure.comparison import compare
@@ -267,12 +261,6 @@ def _exported(path: Path | None, sides: list[Side], comparison: Comparison | Non
 
     assert path
     return exported(path, sides, comparison)
-
-
-def _page(sides: list[Side], comparison: Comparison | None, folder: str) -> str:
-    from tfdyno.view.bench.page import bench_page
-
-    return bench_page(sides, comparison, kept_in=folder)
 
 
 def _container(options: _Options) -> Answer:

@@ -24,7 +24,6 @@ from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfdyno.core.measure.load import LoadResult
     from tfdyno.jobs.bench.load import LoadRequest
 
 
@@ -91,20 +90,19 @@ def bench_serve(options: _Options) -> Answer:
     """
     from tfdyno.core.base.codec import to_json
     from tfdyno.jobs.bench.load import check, load_test
-    from tfdyno.view.bench.load_document import load_document
-    from tfdyno.view.bench.load_text import load_text
+    from tfdyno.view.bench.load_page import load_page
+    from tfdyno.view.bench.load_text import load_document, load_text
 
     request = _request(options)
     check(request)
     written = [path for path in (options.output, options.html) if path]
-    for path in written:
-        check_writable(path)
+    check_writable(*written)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         found = load_test(request, progress=progress)
     return Answer(
         files=(
             (options.output, lambda: to_json(load_document(found), indent=2) + b"\n"),
-            (options.html, partial(_page, found)),
+            (options.html, partial(load_page, found)),
         ),
         document=partial(load_document, found),
         text=partial(load_text, found, written=[str(path) for path in written]),
@@ -140,9 +138,3 @@ def _request(options: _Options) -> LoadRequest:
         timeout_s=options.timeout_s,
         seed=options.seed,
     )
-
-
-def _page(found: LoadResult) -> str:
-    from tfdyno.view.bench.load_page import load_page
-
-    return load_page(found)

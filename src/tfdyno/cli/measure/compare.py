@@ -89,7 +89,7 @@ def _document(
     columns: list[Column], sides: tuple[Side, ...], gaps: tuple[Gap | None, ...]
 ) -> dict[str, Any]:
     from tfdyno.core.base.codec import to_builtins
-    from tfdyno.view.bench.compare_document import compare_document
+    from tfdyno.view.bench.compare_text import compare_document
 
     document: dict[str, Any] = compare_document(columns)
     for told, side, gap in zip(document["measurements"], sides, gaps, strict=True):

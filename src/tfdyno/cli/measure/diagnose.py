@@ -85,17 +85,19 @@ def diagnose(options: _Options) -> Answer:
     from tfdyno.jobs.diagnose.profile import is_profile
     from tfdyno.jobs.diagnose.recorded_run import is_run
 
-    if options.html:
-        check_writable(options.html)
+    check_writable(options.html)
     if is_run(options.workload):
         return _of_run(options)
     if is_profile(options.workload):
         return _of_profile(options)
     request = _request(options)
     from tfdyno.jobs.diagnose.diagnose import check, examined
+    from tfdyno.jobs.diagnose.write import check_folder
 
     check(request)
-    folder = _folder(options)
+    folder = Path(options.write) if options.write else None
+    if folder:  # looked at before minutes of work
+        check_folder(folder)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         found = examined(request, progress=progress)
         last, stop = _proven(request, found, options, progress)
@@ -163,17 +165,6 @@ def _request(options: _Options) -> DiagnoseRequest:
         memory_alone=options.leak,
         wait_free=options.wait_free,
     )
-
-
-def _folder(options: _Options) -> Path | None:
-    """Return where to write, looked at before minutes of work."""
-    if not options.write:
-        return None
-    from tfdyno.jobs.diagnose.write import check_folder
-
-    folder = Path(options.write)
-    check_folder(folder)
-    return folder
 
 
 def _proven(
@@ -250,21 +241,16 @@ def _answer(told: DiagnoseReport, options: _Options) -> Answer:
     from datetime import UTC, datetime
 
     from tfdyno.view.diagnose.document import diagnose_document
+    from tfdyno.view.diagnose.growth_page import growth_page
     from tfdyno.view.diagnose.growth_text import growth_text, leak_document
+    from tfdyno.view.diagnose.page import diagnose_page
     from tfdyno.view.diagnose.text import diagnose_text
 
     told = replace(told, made_on=datetime.now(UTC).date().isoformat())
     ends = any(one.severity == "error" for one in told.proven.diagnosis.findings)
     return Answer(
-        files=((options.html, partial(_page, told, leak=options.leak)),),
+        files=((options.html, partial(growth_page if options.leak else diagnose_page, told)),),
         document=partial(leak_document if options.leak else diagnose_document, told),
         text=partial(growth_text if options.leak else diagnose_text, told),
         exit_code=int(ends or any(one.grows for one in told.growth)),
     )
-
-
-def _page(told: DiagnoseReport, *, leak: bool) -> str:
-    from tfdyno.view.diagnose.growth_page import growth_page
-    from tfdyno.view.diagnose.page import diagnose_page
-
-    return growth_page(told) if leak else diagnose_page(told)

@@ -13,7 +13,7 @@ import click
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import flag, option
 from tfdyno.cli.options import Filled, Telling, Whole
-from tfdyno.cli.progress import progress_line
+from tfdyno.cli.progress import progress_line, say
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.base.settings import MOST_PORT
@@ -21,8 +21,6 @@ from tfdyno.core.base.settings import MOST_PORT
 if TYPE_CHECKING:
     from tfdyno.core.cluster.cluster_facts import ClusterReport
     from tfdyno.jobs.doctor.cluster import ClusterRequest
-
-PROGRESS = "progress: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +81,13 @@ def check_here(asked: ClusterRequest, *, quiet: bool, verbose: bool) -> Answer:
     """
     from tfdyno.jobs.doctor.cluster_local import doctor_local
 
-    shown = (lambda line: print(line, file=sys.stderr)) if verbose else _silent
+    shown = (lambda line: print(line, file=sys.stderr)) if verbose else (lambda _: None)
     with progress_line(quiet=quiet, verbose=verbose) as progress:
         return _answer(doctor_local(asked, progress=progress, output=shown))
 
 
 def _request(options: Cluster, *, is_quick: bool) -> ClusterRequest:
+    from tfdyno.catalog.links import find_link
     from tfdyno.core.cluster.launch_plan import seconds_of
     from tfdyno.engines.meeting.rendezvous import WAIT_S
     from tfdyno.jobs.doctor.cluster import ClusterRequest
@@ -101,16 +100,8 @@ def _request(options: Cluster, *, is_quick: bool) -> ClusterRequest:
         wait_s=seconds_of(options.wait, "--wait") if options.wait else WAIT_S,
         gpus_per_node=options.gpus,
         is_quick=is_quick,
-        link=_link(options.link),
+        link=find_link(options.link).slug if options.link else "",
     )
-
-
-def _link(slug: str | None) -> str:
-    if not slug:
-        return ""
-    from tfdyno.catalog.links import find_link
-
-    return find_link(slug).slug
 
 
 def _is_told() -> bool:
@@ -126,32 +117,23 @@ def _with_events(asked: ClusterRequest) -> int:
     from tfdyno.jobs.doctor.cluster import doctor_cluster
 
     try:
-        report = doctor_cluster(asked, environment=os.environ, progress=_say)
+        report = doctor_cluster(asked, environment=os.environ, progress=say)
     except TfdynoError as error:
         kind = "usage" if isinstance(error, UsageError) else "tool"
         words = {"what": error.what, "why": error.why, "remedy": error.remedy}
-        _say(json.dumps({"event": "failed", "error": {"kind": kind, **words}}))
+        say(json.dumps({"event": "failed", "error": {"kind": kind, **words}}))
         raise
     done: dict[str, Any] = {"event": "done"}
     done |= {"report": to_builtins(report)} if report else {}
-    _say(json.dumps(done))
+    say(json.dumps(done))
     return 0
 
 
 def _answer(report: ClusterReport) -> Answer:
-    from tfdyno.view.doctor.cluster_document import cluster_document
-    from tfdyno.view.doctor.cluster_text import cluster_text
+    from tfdyno.view.doctor.cluster_text import cluster_document, cluster_text
 
     return Answer(
         document=partial(cluster_document, report),
         text=partial(cluster_text, report),
         exit_code=report.exit_code,
     )
-
-
-def _say(line: str) -> None:
-    print(f"{PROGRESS}{line}", file=sys.stderr, flush=True)
-
-
-def _silent(_line: str) -> None:
-    """Show nothing."""

@@ -41,8 +41,7 @@ def report(options: _Options) -> Answer:
     from tfdyno.view.project.text import report_text
 
     html = options.html
-    if html:
-        check_writable(html)
+    check_writable(html)
     found = join(history_at(options.project), run=options.run or "", against=options.against or "")
     return Answer(
         files=((html, partial(_page, found)),),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from tfdyno.cli.answer import Answer
+from tfdyno.cli.answer import Answer, agreed
 from tfdyno.cli.command import argument, command, flag, group, option
 from tfdyno.cli.options import JSON, Filled, Whole
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import ToolError
 
 if TYPE_CHECKING:
     from tfdyno.core.project.report import Removal
@@ -116,27 +115,20 @@ def rm(options: _RmOptions) -> Answer | int:
     keeps its output.
     """
     from tfdyno.jobs.project.runs_removal import chosen, remove
+    from tfdyno.view.project.text import removal_text
 
     history = _history(options.of)
     planned = remove(history, lambda every: chosen(every, options.ids, options.keep), dry=True)
     names = frozenset(one.id for one in planned.runs)
     if options.dry_run:
         return _removal(planned, removed=False)
-    if not (planned.is_empty or options.yes or _agreed(planned)):
+    # On stderr, since the answer is on stdout.
+    told = removal_text(planned, removed=False)
+    if not (planned.is_empty or options.yes or agreed(told, err=True)):
         click.echo("Nothing was removed.", err=True)
         return _removal(planned, removed=False) if options.of.as_json else 0
     done = remove(history, lambda every: tuple(one.id for one in every if one.id in names))
     return _removal(done, removed=True)
-
-
-def _agreed(planned: Removal) -> bool:
-    """Return whether the person says yes to what goes; on stderr, since the answer is on stdout."""
-    from tfdyno.view.project.text import removal_text
-
-    click.echo(removal_text(planned, removed=False), err=True)
-    if not sys.stdin.isatty():
-        raise UsageError("nothing was removed", remedy="add --yes to remove it")
-    return click.confirm("Remove?", err=True)
 
 
 def _removal(found: Removal, *, removed: bool) -> Answer:

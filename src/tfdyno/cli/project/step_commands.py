@@ -83,7 +83,8 @@ def _command(name: str) -> click.Command:
         return bench_serve
     first, *rest = name.split()
     if first in _OTHERS:
-        raise UsageError(f"{first} cannot be a step", remedy=f"there are {_all()}")
+        known = ", ".join(step_commands())
+        raise UsageError(f"{first} cannot be a step", remedy=f"there are {known}")
     found = tfdyno.get_command(click.Context(tfdyno), first)
     for word in rest:
         found = found.get_command(click.Context(found), word) if isinstance(
@@ -94,10 +95,6 @@ def _command(name: str) -> click.Command:
         inner = ", ".join(f"{name} {one}" for one in found.list_commands(click.Context(found)))
         raise UsageError(f"{name} alone is no command", remedy=f"there are {inner}")
     return found
-
-
-def _all() -> str:
-    return ", ".join(step_commands())
 
 
 def _parameter(one: click.Parameter) -> Parameter:

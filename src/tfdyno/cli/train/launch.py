@@ -115,7 +115,8 @@ def launch(options: _Options) -> Answer:
     if jax:
         _check_jax(options, plan.reference)
     if options.write:
-        return _path(written(plan, Path(options.write)))
+        path = str(written(plan, Path(options.write)))
+        return Answer(document=lambda: {"path": path}, text=lambda **_: path)
     if options.dry_run:
         text = rendered(plan)
         return Answer(
@@ -126,8 +127,10 @@ def launch(options: _Options) -> Answer:
     return _run_here(plan, options) if kind_of(plan) in WATCHED else _submit(plan)
 
 
-def _plan(options: _Options, jax: JaxPlan | None = None) -> LaunchPlan:
+def _plan(options: _Options, jax: JaxPlan | None) -> LaunchPlan:
     """Return the plan that the options describe; raises ``UsageError``."""
+    from tfdyno.catalog.gpus import find
+    from tfdyno.core.base.units import parse_bytes
     from tfdyno.jobs.launch.launch import known_settings
 
     engine = options.engine
@@ -153,9 +156,9 @@ def _plan(options: _Options, jax: JaxPlan | None = None) -> LaunchPlan:
         restarts=0 if options.check else options.restarts,  # a check is not begun again
         python=options.python or _python(seen, dict(extra)),
         image=options.image or "",
-        gpu=_slug(options.gpu),
+        gpu=find(options.gpu).slug if options.gpu else "",
         cpus=options.cpus or 0,
-        memory_bytes=_bytes(options.memory),
+        memory_bytes=round(parse_bytes(options.memory)) if options.memory else 0,
         environment=tuple(_variable(text) for text in options.variables),
         is_check=options.check,
         extra=extra,
@@ -288,22 +291,6 @@ def _output(engine: str, name: str, folder: str) -> str:
     return f"{FOLDER}/{unused(Path(folder, FOLDER, stem)).name}"
 
 
-def _slug(gpu: str | None) -> str:
-    if not gpu:
-        return ""
-    from tfdyno.catalog.gpus import find
-
-    return find(gpu).slug
-
-
-def _bytes(text: str | None) -> int:
-    if not text:
-        return 0
-    from tfdyno.core.base.units import parse_bytes
-
-    return round(parse_bytes(text))
-
-
 def _variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
@@ -322,10 +309,6 @@ def _submit(plan: LaunchPlan) -> Answer:
             f"Its run is in {run_folder(plan)} on the nodes."
         ),
     )
-
-
-def _path(path: Path) -> Answer:
-    return Answer(document=lambda: {"path": str(path)}, text=lambda **_: str(path))
 
 
 def _check_here(plan: LaunchPlan, told: Watched) -> Answer:

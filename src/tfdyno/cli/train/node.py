@@ -6,10 +6,12 @@ import json
 import os
 import sys
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tfdyno.cli.command import command, flag, group, option
 from tfdyno.cli.options import PYTHON, UNSAFE, Filled, Whole
+from tfdyno.cli.progress import say
 from tfdyno.cli.train.jax_options import JaxOptions, jax_plan
 from tfdyno.cli.train.train_options import Run, Watched, question_from
 from tfdyno.cli.workload_options import WorkloadOptions
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from tfdyno.cli.answer import Answer
     from tfdyno.jobs.launch.node import NodeEnd
 
-PROGRESS = "progress: "
 EVENTS_HELP = "Events as lines of JSON on stderr, for a program that watches."
 
 
@@ -64,7 +65,7 @@ def node(options: _Options) -> Answer | int:
     except TfdynoError as error:
         if options.events:
             told = {**asdict(failure_of(error)), "notes": getattr(error, "__notes__", [])}
-            _say(json.dumps({"event": "failed", "error": told}))
+            say(json.dumps({"event": "failed", "error": told}))
             if options.nodes == 1 and os.environ.get("TFDYNO_DEBUG") != "1":
                 return error.exit_code  # who reads the event says it; of several each says its own
         if isinstance(error, RetreatAsked):
@@ -72,7 +73,7 @@ def node(options: _Options) -> Answer | int:
             return UNFINISHED  # engines start it again
         raise
     if options.events:
-        _say(json.dumps({"event": "done", "stopped": end.outcome.stopped}))
+        say(json.dumps({"event": "done", "stopped": end.outcome.stopped}))
     if end.trained and not options.events:
         from tfdyno.cli.train.train import answer
 
@@ -100,14 +101,7 @@ def _run(options: _Options) -> NodeEnd:
     )
     environment = with_hosts(os.environ)
     if options.events:
-        return node(asked, environment=environment, progress=_say, output=_print)
+        output = partial(print, file=sys.stderr, flush=True)
+        return node(asked, environment=environment, progress=say, output=output)
     with train_progress(quiet=options.told.quiet, verbose=options.told.verbose) as shown:
         return node(asked, environment=environment, progress=shown.progress, output=shown.output)
-
-
-def _say(line: str) -> None:
-    print(f"{PROGRESS}{line}", file=sys.stderr, flush=True)
-
-
-def _print(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

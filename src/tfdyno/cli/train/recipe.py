@@ -90,8 +90,7 @@ def show(options: _ShowOptions) -> Answer:
     """
     found = recipe_from(options.file, typed(options.changes))
     check_composition(found)
-    if options.output:
-        check_writable(options.output)
+    check_writable(options.output)
     name = str(options.file or "")
     return Answer(
         files=((options.output, partial(to_toml, found, full=options.full)),),
@@ -127,8 +126,7 @@ def auto(options: _AutoOptions) -> Answer:
 
     if options.count and not options.gpu:
         raise UsageError("--count goes with --gpu", remedy="name the card, or leave --count out")
-    if options.output:
-        check_writable(options.output)
+    check_writable(options.output)
     code = CodeOptions(
         input_shapes=options.input_shapes, fit_number=options.fit_number, python=options.python,
         unsafe=options.unsafe,

@@ -23,7 +23,7 @@ class Requests:
     """Which requests to end were shown: each process that passes one on says so."""
 
     def __init__(self) -> None:
-        """Begin; none was shown."""
+        """Begin with none that was shown."""
         self._shown: set[str] = set()
 
     def is_repeated(self, line: str) -> bool:

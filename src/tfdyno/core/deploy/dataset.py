@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from tfdyno.core.measure.measurement import Comparison
@@ -138,6 +139,22 @@ class ReadSpeed:
     image_size: tuple[int, int] | None = None
     whole_epochs: bool
     """Whether a turn is one or more whole epochs; else a stretch in the middle of one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """What came out of a conversion."""
+
+    folder: Path
+    dataset: Dataset
+    kept_shards: int
+    """Finished before this command."""
+    seconds_s: float
+    """The time of writing; 0: all was there."""
+    speed: ReadSpeed | None = None
+    not_measured: str = ""
+    """Why there is no ``speed``."""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,13 +48,13 @@ def changes_of(
     """
     found: list[Change | None] = []
     if unheld and not (pick and change_words.choice(unheld) == change_words.choice(pick)):
-        found.append(change_words.input_in_time(unheld))
+        found.append(change_words.freed("input that keeps up", unheld))
     if pick:
         found += [_spot(ranking, pick), _sooner(ranking, pick)]
     if late := without_deadline(ranking):
-        found.append(change_words.no_deadline(late))
+        found.append(change_words.freed("no deadline", late))
     if dear := without_budget(ranking):
-        found.append(change_words.no_budget(dear))
+        found.append(change_words.freed("no budget", dear))
     if pick:
         limits = batch_limits(ranking, pick.estimate.batch_size)
         found.append(change_words.larger_batch(limits, pick))
@@ -97,7 +97,7 @@ def buying_of(
 
 def _spot(ranking: Sequence[Candidate], pick: Candidate) -> Change | None:
     other = without_spot(ranking) if pick.spot else None
-    return change_words.no_spot(other) if other else None
+    return change_words.freed("no spot instances", other) if other else None
 
 
 def _sooner(ranking: Sequence[Candidate], pick: Candidate) -> Change | None:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.base.version import VERSION
-from tfdyno.core.deploy.dataset import Begun, ConvertSettings, Dataset, ReadSpeed, Written
+from tfdyno.core.deploy.dataset import (
+    Begun,
+    Converted,
+    ConvertSettings,
+    Dataset,
+    ReadSpeed,
+    Written,
+)
 from tfdyno.core.messages.data import WRITE_SHARDS, WriteShards
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import interpreter_named
@@ -53,22 +60,6 @@ class ConvertRequest:
     skip_bad: bool = False
     measure: bool = True
     python: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Converted:
-    """What came out."""
-
-    folder: Path
-    dataset: Dataset
-    kept_shards: int
-    """Finished before this command."""
-    seconds_s: float
-    """The time of writing; 0: all was there."""
-    speed: ReadSpeed | None = None
-    not_measured: str = ""
-    """Why there is no ``speed``."""
-    notes: tuple[str, ...] = ()
 
 
 def convert(request: ConvertRequest, *, progress: Callable[[str], None] = silent) -> Converted:

@@ -20,6 +20,7 @@ from tfdyno.jobs.diagnose.same_losses import SameLosses
 from tfdyno.model.measure.comparison import FEWEST_RUNS, compare
 from tfdyno.model.measure.steady_part import is_steady
 from tfdyno.model.measure.summary import summary
+from tfdyno.words.base.amounts import lower
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -275,7 +276,7 @@ def _reason(comparison: Comparison, agreed: Agreement | None) -> str:
     if comparison.verdict == "not_comparable":
         return comparison.reason
     if comparison.verdict != "faster":
-        return f"It is not faster: {comparison.reason[:1].lower()}{comparison.reason[1:]}"
+        return f"It is not faster: {lower(comparison.reason)}"
     if agreed is None or agreed.agrees:
         return "It is faster, and the losses agree."
     return "It is faster, but the losses do not agree."

@@ -77,9 +77,10 @@ def _buffer(port: EdgePort, suffix: str) -> str:
 def _fill(port: EdgePort) -> str:
     put, name = _PUT[port.dtype], _name(port)
     if port.scale:
+        limits = "0, 255" if port.dtype == "uint8" else "-128, 127"
         return (
             f"for (v in {name}) {name}In.put(Math.round(v / {port.scale!r}f + "
-            f"({port.zero_point})).coerceIn({_limits(port)}).toByte())\n        {name}In.rewind()"
+            f"({port.zero_point})).coerceIn({limits}).toByte())\n        {name}In.rewind()"
         )
     return f"for (v in {name}) {name}In.{put}(v)\n        {name}In.rewind()"
 
@@ -95,10 +96,6 @@ def _result(port: EdgePort) -> str:
         raw = f"(({raw}).toInt() and 255)"
     value = f"({raw} - ({port.zero_point})) * {port.scale!r}f" if port.scale else f"{raw}.toFloat()"
     return f"FloatArray({count}) {{ i -> {value} }}"
-
-
-def _limits(port: EdgePort) -> str:
-    return "0, 255" if port.dtype == "uint8" else "-128, 127"
 
 
 def _kotlin_type(port: EdgePort) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.words.deploy.edge import seconds, shape_words, threads_words
+from tfdyno.words.base.amounts import short_time
+from tfdyno.words.deploy.edge import shape_words, span_words, threads_words
 
 if TYPE_CHECKING:
     from tfdyno.core.deploy.edge import EdgeReport
@@ -26,8 +27,8 @@ def readme(report: EdgeReport, files: dict[str, str]) -> str:
         for one in given
     ]
     timings = [
-        f"- {threads_words(one)}: {seconds(one.median_s)} a call "
-        f"({seconds(one.interval_s[0])} to {seconds(one.interval_s[1])}) on {report.cpu}"
+        f"- {threads_words(one)}: {short_time(one.median_s)} a call "
+        f"({span_words(one.interval_s)}) on {report.cpu}"
         for one in report.timings
     ]
     return "\n".join([

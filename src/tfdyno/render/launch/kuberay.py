@@ -14,7 +14,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import one_of
 from tfdyno.core.train.training import seconds_text
 from tfdyno.render.base.yaml_text import yaml_text
-from tfdyno.render.launch.kubernetes import metadata, plain, pod_spec
+from tfdyno.render.launch.kubernetes import check_pods, metadata, plain, pod_spec
 
 if TYPE_CHECKING:
     from tfdyno.core.cluster.launch_plan import LaunchPlan
@@ -39,15 +39,7 @@ def render_kuberay(plan: LaunchPlan) -> str:
     if address := plan.option("address"):
         what = f"--with address={address} and kuberay do not go together"
         raise UsageError(what, remedy="leave one out: a RayJob has a cluster of its own")
-    if not plan.image:
-        what = "KubeRay needs an image with tfdyno[ray] in it"
-        raise UsageError(what, remedy="name it with --image")
-    if not plan.option("claim"):
-        raise UsageError(
-            "the pods need a volume that all of them see",
-            why="checkpoints lie in it, and what they agree upon",
-            remedy="name a PersistentVolumeClaim with --with claim=NAME",
-        )
+    check_pods(plan, "KubeRay needs an image with tfdyno[ray] in it", needs_claim=True)
     head = (f"{plan.name}: {plan.counted()}; kubectl apply --filename THIS",)
     return yaml_text(ray_job(plan), head=head)
 

@@ -43,19 +43,24 @@ def render_kubernetes(plan: LaunchPlan) -> str:
         UsageError: The plan lacks what pods need: an image, and a claim where there are several.
     """
     kind = one_of(plan.option("kind", KINDS[0]), KINDS, "kind")
+    needs_claim = plan.nodes > 1 or plan.restarts > 0
+    check_pods(plan, "Kubernetes needs an image with tfdyno in it", needs_claim=needs_claim)
+    head = (f"{plan.name}: {plan.counted()}; kubectl apply --filename THIS",)
+    if kind == "trainjob":
+        return yaml_text(training_runtime(plan), train_job(plan), head=head)
+    return yaml_text(job_set(plan), head=head)
+
+
+def check_pods(plan: LaunchPlan, needs_image: str, *, needs_claim: bool) -> None:
+    """Refuse a plan without the image of its pods, or the claim; raises ``UsageError``."""
     if not plan.image:
-        what = "Kubernetes needs an image with tfdyno in it"
-        raise UsageError(what, remedy="name it with --image")
-    if not plan.option("claim") and (plan.nodes > 1 or plan.restarts):
+        raise UsageError(needs_image, remedy="name it with --image")
+    if needs_claim and not plan.option("claim"):
         raise UsageError(
             "the pods need a volume that all of them see",
             why="checkpoints lie in it, and what they agree upon",
             remedy="name a PersistentVolumeClaim with --with claim=NAME",
         )
-    head = (f"{plan.name}: {plan.counted()}; kubectl apply --filename THIS",)
-    if kind == "trainjob":
-        return yaml_text(training_runtime(plan), train_job(plan), head=head)
-    return yaml_text(job_set(plan), head=head)
 
 
 def job_set(plan: LaunchPlan) -> dict[str, Any]:

@@ -26,7 +26,6 @@ SPOT = "true: machines that may be taken away"
 class Machine:
     """A machine of a service with so many GPUs of a kind."""
 
-    service: str
     gpu: str
     """Slug of the catalogue."""
     gpus: int
@@ -57,7 +56,6 @@ def machines(service: str) -> tuple[Machine, ...]:
     with TABLE.open(encoding="utf-8", newline="") as lines:
         return tuple(
             Machine(
-                service=service,
                 gpu=row["gpu"],
                 gpus=int(row["gpus"]),
                 name=row["machine"],

@@ -28,15 +28,10 @@ def render_kserve(plan: ServingPlan) -> dict[str, str]:
             remedy="say where it lies: --storage s3://bucket/folder, gs://…, https://… or "
             "pvc://CLAIM/folder",
         )
+    files = {"kserve.yaml": yaml_text(inference_service(plan), head=_head(plan))}
     if plan.server == "triton":
-        return {
-            "kserve.yaml": yaml_text(inference_service(plan), head=_head(plan)),
-            f"models/{plan.name}/config.pbtxt": triton.config(plan),
-        }
-    return {
-        "kserve.yaml": yaml_text(inference_service(plan), head=_head(plan)),
-        "models/batching.config": tfserving.batching_config(plan),
-    }
+        return {**files, f"models/{plan.name}/config.pbtxt": triton.config(plan)}
+    return {**files, "models/batching.config": tfserving.batching_config(plan)}
 
 
 def inference_service(plan: ServingPlan) -> dict[str, Any]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.base.interval import Interval
-    from tfdyno.core.choose.advice import Advice, Candidate, Pick
+    from tfdyno.core.choose.advice import Advice, Candidate
     from tfdyno.core.choose.estimate import Estimate
     from tfdyno.core.choose.scale_out import ScaleOut
     from tfdyno.core.choose.sharding import Sharding
@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.feed import Feeding
 
 _ESTIMATE_LEFT_OUT = ("layers", "roofline", "largest_buffers", "live_curve_bytes", "explanation")
+_OF_SCALED = (
+    "replicas", "nodes", "link", "network", "batch_size", "global_batch_size", "execution",
+    "step_s", "samples_per_s",
+)  # fmt: skip
+_OF_TRACE = (
+    "policy", "optimizer", "loss", "parameter_count", "trainable_parameter_count",
+    "script_batch_size", "samples_per_epoch", "epochs", "validation", "path", "path_reason",
+    "seconds_s", "script_seconds_s", "versions", "warnings",
+)  # fmt: skip
+
+
+def fields_of(noun: object, *names: str) -> dict[str, Any]:
+    """Return fields of a noun under their names, as JSON has them."""
+    return {name: to_builtins(getattr(noun, name)) for name in names}
 
 
 def estimate_document(
@@ -45,18 +59,8 @@ def scaling_document(series: ScaleOut) -> dict[str, Any]:
         one = row.estimate
         rows.append(
             {
-                "replicas": one.replicas,
-                "nodes": one.nodes,
-                "link": one.link,
-                "network": one.network,
-                "batch_size": one.batch_size,
-                "global_batch_size": one.global_batch_size,
-                "execution": one.execution,
-                "step_s": to_builtins(one.step_s),
-                "samples_per_s": to_builtins(one.samples_per_s),
-                "gain_ratio": to_builtins(row.gain_ratio),
-                "efficiency_ratio": to_builtins(row.efficiency_ratio),
-                "added_ratio": row.added_ratio,
+                **fields_of(one, *_OF_SCALED),
+                **fields_of(row, "gain_ratio", "efficiency_ratio", "added_ratio"),
                 "exposed_s": one.exposed_s,
                 "usd_per_million_samples": _range(row.million_samples_usd),
                 "usd_per_epoch": _range(row.usd_per_epoch),
@@ -64,12 +68,7 @@ def scaling_document(series: ScaleOut) -> dict[str, Any]:
             }
         )
     return {
-        "gpu": series.gpu,
-        "holds": series.holds,
-        "pays_until": series.pays_until,
-        "switched_to": series.switched_to,
-        "switch_ratio": series.switch_ratio,
-        "price": to_builtins(series.price) if series.price else None,
+        **fields_of(series, "gpu", "holds", "pays_until", "switched_to", "switch_ratio", "price"),
         "rows": rows,
     }
 
@@ -80,21 +79,7 @@ def trace_document(trace: Trace) -> dict[str, Any]:
         "workload": trace.workload.reference,
         "title": trace.title,
         "mode": trace.workload.mode,
-        "policy": trace.policy,
-        "optimizer": trace.optimizer,
-        "loss": trace.loss,
-        "parameter_count": trace.parameter_count,
-        "trainable_parameter_count": trace.trainable_parameter_count,
-        "script_batch_size": trace.script_batch_size,
-        "samples_per_epoch": trace.samples_per_epoch,
-        "epochs": trace.epochs,
-        "validation": to_builtins(trace.validation),
-        "path": trace.path,
-        "path_reason": trace.path_reason,
-        "seconds_s": trace.seconds_s,
-        "script_seconds_s": trace.script_seconds_s,
-        "versions": trace.versions,
-        "warnings": list(trace.warnings),
+        **fields_of(trace, *_OF_TRACE),
     }
 
 
@@ -103,7 +88,7 @@ def advice_document(advice: Advice, trace: Trace) -> dict[str, Any]:
 
     The range of each stands beside it (``hours_range``, ``cost_usd_range``).
     """
-    picks = {pick.title: _pick(pick) for pick in advice.picks}
+    picks = {one.title: _short(one.candidate) | {"reason": one.reason} for one in advice.picks}
     return {
         "headline": advice.headline,
         "title": advice.title,
@@ -112,23 +97,14 @@ def advice_document(advice: Advice, trace: Trace) -> dict[str, Any]:
         "pareto": sorted(
             (_short(one) for one in advice.ranking if one.pareto), key=lambda row: row["hours"]
         ),
-        "changes": [to_builtins(one) for one in advice.changes],
-        "buy_or_rent": [to_builtins(one) for one in advice.buy_or_rent],
-        "run": to_builtins(advice.run),
+        **fields_of(advice, "changes", "buy_or_rent", "run"),
         "scaling": [scaling_document(one) for one in advice.scaling],
-        "assumptions": advice.assumptions,
-        "notes": list(advice.notes),
-        "sources": list(advice.sources),
-        "catalogue_date": advice.catalogue_date,
-        "made_on": advice.made_on,
-        "exact": advice.exact,
-        "open_fits": list(advice.open_fits),
+        **fields_of(
+            advice, "assumptions", "notes", "sources", "catalogue_date", "made_on", "exact",
+            "open_fits",
+        ),
         "trace": trace_document(trace),
-    }
-
-
-def _pick(pick: Pick) -> dict[str, Any]:
-    return {**_short(pick.candidate), "reason": pick.reason}
+    }  # fmt: skip
 
 
 def _short(one: Candidate) -> dict[str, Any]:
@@ -149,10 +125,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
     offer, estimate = one.offer, to_builtins(one.estimate)
     return {
         **_short(one),
-        "gpu_name": one.gpu_name,
-        "verdict": one.verdict,
-        "pareto": one.pareto,
-        "steps": one.steps,
+        **fields_of(one, "gpu_name", "verdict", "pareto", "steps"),
         "validation_hours": one.validation_h.best if one.validation_h else None,
         "usd_per_epoch": one.usd_per_epoch.best if one.usd_per_epoch else None,
         "energy_kwh": one.energy_kwh.best,

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.codec import to_json
 from tfdyno.render.base import template
+from tfdyno.view.draw import palette, svg
 from tfdyno.words.base.amounts import capital
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from jinja2 import Environment
     from markupsafe import Markup
 
@@ -18,6 +22,23 @@ def environment() -> Environment:
     found = template.environment("tfdyno.view", autoescape=True)
     found.filters |= {"tied": tied, "sentence": sentence, "coded": coded}
     return found
+
+
+def page(name: str, document: object, **own: Any) -> str:
+    """Fill the template of a page with its own values and what every page has.
+
+    Args:
+        name: Of the template.
+        document: The whole answer, kept in the page as JSON.
+        own: Values of this page.
+    """
+    every = {
+        "figures_missing": not svg.available(),
+        "variables": palette.variables,
+        "paint_rules": palette.paint_rules,
+        "json": script_safe(to_json(document).decode()),
+    }
+    return environment().get_template(f"{name}.html.j2").render(own | every)
 
 
 def coded(text: str) -> Markup:

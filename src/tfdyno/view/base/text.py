@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WIDTH = 80
+COLUMN = 12
+"""Where the text behind a label begins."""
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PROFILE = re.compile(r" (\d+g\.\d+gb\S*)$")
 _PIECES = r"（*(?:[^\x00-\x7f]|[\x1b\x21-\x7e]+)[，。；：、！？）]*|\s+"
@@ -160,6 +162,15 @@ def wrapped(text: str, *, width: int = WIDTH, first: str = "", rest: str = "") -
         text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
+
+
+def block(label: str, text: str, width: int, *, style: str = "", colour: bool = False) -> str:
+    """Return text filled beside a label, which is painted where a style is named."""
+    head = f"  {label}".ljust(COLUMN)
+    filled = wrapped(text, width=width, first=head, rest=" " * COLUMN)
+    if not (style and label):
+        return filled
+    return filled.replace(label, paint(label, style, colour=colour), 1)
 
 
 def _wrapped_wide(text: str, width: int, first: str, rest: str) -> str:

@@ -1,10 +1,11 @@
-"""A comparison as terminal text: the verdicts first, then numbers, differences and doubts."""
+"""A comparison as terminal text (verdicts, numbers, differences, doubts) and as a JSON document."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
@@ -119,11 +120,8 @@ def _prices(columns: Sequence[Column], width: int) -> str:
     """Return what each costs; those with the same reason for having no price together."""
     words = dict.fromkeys(text for one in columns for text in one.prices)
     rows = [(listed([one.name for one in columns if text in one.prices]), text) for text in words]
-    return pairs([(f"{names} {_costs(names)}", text) for names, text in rows], width=width)
-
-
-def _costs(names: str) -> str:
-    return "costs" if len(names) == 1 else "cost"
+    cost = [(f"{names} cost{'s' * (len(names) == 1)}", text) for names, text in rows]
+    return pairs(cost, width=width)
 
 
 def _place(one: Column) -> str:
@@ -131,3 +129,34 @@ def _place(one: Column) -> str:
     name = measured.label or measured.task.title
     where = device_words(measured.environment)
     return f"{name} ({measured.id[:6]}) on {where}, {measured.created_at[:10]}, {one.place}"
+
+
+def compare_document(columns: Sequence[Column]) -> dict[str, Any]:
+    """Write ``{"ratio", "interval", "verdict", ..., "measurements": […], "comparisons": […]}``.
+
+    The keys of the first comparison stand at the top; ``comparisons`` holds one of every later
+    measurement with the first, which is there with its name, id and summary.
+    """
+    compared = [(one.name, one.comparison) for one in columns if one.comparison is not None]
+    comparisons = [
+        {"base": columns[0].name, "other": name, **to_builtins(found)} for name, found in compared
+    ]
+    return {
+        **(to_builtins(compared[0][1]) if compared else {}),
+        "measurements": [_measurement(one) for one in columns],
+        "comparisons": comparisons,
+    }
+
+
+def _measurement(one: Column) -> dict[str, Any]:
+    measured = one.measurement
+    return {
+        "name": one.name,
+        "place": one.place,
+        "id": measured.id,
+        "label": measured.label,
+        "title": measured.task.title,
+        "batch_size": measured.task.batch_size,
+        "replica_count": measured.task.replica_count,
+        **to_builtins(one.summary),
+    }

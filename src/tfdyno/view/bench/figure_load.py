@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.core.measure.load import ACCEPTED
-from tfdyno.view.draw.bar_scale import absolute
-from tfdyno.view.draw.bars import Row, Segment, narrow, wide
+from tfdyno.view.draw.bars import Row, Segment, absolute, bar_figure
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import line, marks, padded, plane, rules, spec
+from tfdyno.view.draw.plane import area, dots, line, padded, plane, rules, spec
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
 from tfdyno.words.bench.load import (
     batch_rows,
@@ -154,9 +153,8 @@ def _spec(stages: Sequence[LoadStage], limit_s: float, *, narrow: bool) -> Spec:
     for one in stages:
         (x, low), (_, high) = (board.point(one.run.plan.rate_per_s, end * 1e3)
                                for end in _ends(one))  # fmt: skip
-        band.append({"x": x, "y": high, "b": low})
-    layers.append(marks({"type": "area", "color": paint("c1"), "opacity": 0.2}, band,
-                        y2={"field": "b"}))  # fmt: skip
+        band.append((x, high, low))
+    layers.append(area(band, color=paint("c1"), opacity=0.2))
     if limit_s:
         _, y = board.point(1.0, limit_s * 1e3)
         layers += rules([(0.0, y, board.x.length_px, y)], color=paint("muted"), strokeWidth=1.25,
@@ -166,12 +164,9 @@ def _spec(stages: Sequence[LoadStage], limit_s: float, *, narrow: bool) -> Spec:
                   for one in stages]  # fmt: skip
         layers.append(line(places, color=paint(colour), strokeWidth=1.75))
         for filled in (True, False):
-            dots = [{"x": x, "y": y} for (x, y), one in zip(places, stages, strict=True)
-                    if (one.holds is not False) is filled]  # fmt: skip
-            style = {"type": "point", "filled": filled, "size": 44, "color": paint(colour),
-                     "opacity": 1}  # fmt: skip
-            if dots:
-                layers.append(marks(style, dots))
+            shown = [place for place, one in zip(places, stages, strict=True)
+                     if (one.holds is not False) is filled]  # fmt: skip
+            layers += dots(shown, filled=filled, size=44, color=paint(colour), opacity=1)
     return spec(board, layers)
 
 
@@ -218,11 +213,9 @@ def _bars(
 ) -> Figure:  # fmt: skip
     chart = absolute(rows, title)
     cells = zip(rows, counts, strict=True)
-    return Figure(
+    return bar_figure(
+        chart,
         label=f"{caption}: " + ", ".join(f"{row.name} {row.number}" for row in rows) + ".",
-        wide=draw(wide(chart)),
-        narrow=draw(narrow(chart)),
-        key=(),
         table=Table(
             headings=(heading, what.capitalize(), "Share"),
             rows=tuple((row.name, f"{count:,}", row.number) for row, count in cells),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from tfdyno.view.bench.runs import round_ticks
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import marks, rules
-from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Spec, Table, draw
+from tfdyno.view.draw.plane import blocks, rules
+from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Spec, Table, draw, framed
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison
@@ -27,7 +27,6 @@ def ratio_figure(found: Comparison) -> Figure | None:
         f"{100 * found.confidence_ratio:.3g} % interval {low:.3f} to {high:.3f}; 1 means equal.",
         wide=draw(_spec(found, WIDE_PX, 9)),
         narrow=draw(_spec(found, NARROW_PX, 4)),
-        key=(),
         table=Table(
             headings=("Throughput of B over A", "Ratio", "Low", "High", "Confidence"),
             rows=(("paired runs" if found.paired else "independent runs", f"{found.ratio:.4f}",
@@ -49,30 +48,23 @@ def _spec(found: Comparison, total_px: float, most: int) -> Spec:
 
     ticks = [(x(value), f"{value:.10g}") for value in round_ticks(start, end, most)]
     middle, muted = 34.0, paint("muted")
-    band = [{"x": x(0.99), "y": 0.0, "p": x(1.01), "q": _HEIGHT_PX}]
     words = f"{found.ratio:.3f}"
-    return {
-        "width": length,
-        "height": _HEIGHT_PX,
-        "padding": {"left": _LEFT_PX, "right": _RIGHT_PX, "top": 22, "bottom": 40},
-        "layer": [
-            marks({"type": "rect", "color": paint("track")}, band,
-                  x2={"field": "p"}, y2={"field": "q"}),
-            *rules([(at, 0.0, at, _HEIGHT_PX) for at, _ in ticks],
-                   color=paint("grid"), strokeWidth=1),
-            *rules([(x(1.0), 0.0, x(1.0), _HEIGHT_PX)], color=paint("ink"), strokeWidth=1),
-            *rules([(x(low), middle, max(x(high), x(low) + 2), middle)],
-                   color=paint("c1"), strokeWidth=8, opacity=0.45),
-            *rules([(x(found.ratio), middle - 11, x(found.ratio), middle + 11)],
-                   color=paint("c1"), strokeWidth=2.5),
-            *texts([(x(found.ratio), middle - 20, words)], align="center", fontWeight=600),
-            *texts([(at, _HEIGHT_PX + 13, text) for at, text in ticks],
-                   align="center", color=muted),
-            *_sides(x(1.0), length),
-            *texts([(length, _HEIGHT_PX + 32, "grey: within 1 %, counted as equal")],
-                   align="right", color=muted),
-        ],
-    }  # fmt: skip
+    return framed(length, _HEIGHT_PX, (_LEFT_PX, 22, _RIGHT_PX, 40), [
+        *blocks([(x(0.99), 0.0, x(1.01), _HEIGHT_PX)], "track"),
+        *rules([(at, 0.0, at, _HEIGHT_PX) for at, _ in ticks],
+               color=paint("grid"), strokeWidth=1),
+        *rules([(x(1.0), 0.0, x(1.0), _HEIGHT_PX)], color=paint("ink"), strokeWidth=1),
+        *rules([(x(low), middle, max(x(high), x(low) + 2), middle)],
+               color=paint("c1"), strokeWidth=8, opacity=0.45),
+        *rules([(x(found.ratio), middle - 11, x(found.ratio), middle + 11)],
+               color=paint("c1"), strokeWidth=2.5),
+        *texts([(x(found.ratio), middle - 20, words)], align="center", fontWeight=600),
+        *texts([(at, _HEIGHT_PX + 13, text) for at, text in ticks],
+               align="center", color=muted),
+        *_sides(x(1.0), length),
+        *texts([(length, _HEIGHT_PX + 32, "grey: within 1 %, counted as equal")],
+               align="right", color=muted),
+    ])  # fmt: skip
 
 
 def _sides(one_px: float, length: float) -> list[Spec]:

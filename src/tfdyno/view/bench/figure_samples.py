@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tfdyno.view.bench.runs import ShownRun, StepAxis, shown_runs, step_axis, steps_upto
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import line, marks, rules
-from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
+from tfdyno.view.draw.plane import blocks, dots, line, rules
+from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,13 +78,10 @@ def _row(one: ShownRun) -> tuple[str, ...]:
 
 def _spec(runs: Sequence[ShownRun], grid: _Grid) -> Spec:
     rows = math.ceil(len(runs) / grid.columns)
-    return {
-        "width": grid.total_px - grid.left_px - 14.0,
-        "height": rows * (_HEIGHT_PX + _ROW_GAP_PX) - _ROW_GAP_PX,
-        "padding": {"left": grid.left_px, "right": 14, "top": 34, "bottom": 40},
-        "layer": [layer for at, one in enumerate(runs) for layer in _panel(one, at, grid)]
-        + _units(runs, grid),
-    }
+    width = grid.total_px - grid.left_px - 14.0
+    height = rows * (_HEIGHT_PX + _ROW_GAP_PX) - _ROW_GAP_PX
+    panels = [layer for at, one in enumerate(runs) for layer in _panel(one, at, grid)]
+    return framed(width, height, (grid.left_px, 34, 14, 40), panels + _units(runs, grid))
 
 
 def _panel(one: ShownRun, index: int, grid: _Grid) -> list[Spec]:
@@ -100,11 +97,10 @@ def _panel(one: ShownRun, index: int, grid: _Grid) -> list[Spec]:
 
     places = [(x(step), y(value_s)) for step, value_s in zip(steps, one.run.samples_s, strict=True)]
     began = x(steps[one.start - 1]) if one.start else left
-    ground = [{"x": began, "y": top, "p": left + grid.panel_px, "q": top + _HEIGHT_PX}]
+    ground = [(began, top, left + grid.panel_px, top + _HEIGHT_PX)] if one.counts else []
     median = y(one.median_s)
     return [
-        *([marks({"type": "rect", "color": paint("track")}, ground,
-                 x2={"field": "p"}, y2={"field": "q"})] if one.counts else []),
+        *blocks(ground, "track"),
         *_lines(index, grid),
         *_curve(places[: one.start + 1], "c2"),
         *_curve(places[one.start :], one.colour),
@@ -146,9 +142,8 @@ def thinned(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _marks_above(one: ShownRun, places: Sequence[tuple[float, float]], top: float) -> list[Spec]:
     """Draw crosses for samples that hold more than steps: the first of an epoch."""
-    rows = [{"x": places[at][0], "y": max(places[at][1], top)} for at in one.run.excluded]
-    style = {"type": "point", "shape": "cross", "size": 26, "color": paint("c2"), "filled": True}
-    return [marks(style, rows)] if rows else []
+    crosses = [(places[at][0], max(places[at][1], top)) for at in one.run.excluded]
+    return dots(crosses, shape="cross", size=26, color=paint("c2"))
 
 
 def _words(one: ShownRun, corner: tuple[float, float], grid: _Grid, last: int) -> list[Spec]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.view.bench.runs import ShownRun, StepAxis, shown_runs, sides, step_axis
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import marks, rules
-from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
+from tfdyno.view.draw.plane import dots, rules
+from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -104,18 +104,13 @@ def _ms(value_s: float) -> str:
 
 def _spec(told: Sequence[MeasurementReport], runs: Sequence[ShownRun], frame: _Frame) -> Spec:
     height = _ROW_PX * (len(runs) + len(told)) + 6.0
-    return {
-        "width": frame.whole_px,
-        "height": height,
-        "padding": {"left": frame.left_px, "right": frame.right_px, "top": 8, "bottom": 42},
-        "layer": [
-            *_axes(frame, height),
-            *_dots(runs, frame),
-            *_names(told, runs, frame),
-            *_medians(runs, frame),
-            *_intervals(told, len(runs), frame),
-        ],
-    }
+    return framed(frame.whole_px, height, (frame.left_px, 8, frame.right_px, 42), [
+        *_axes(frame, height),
+        *_dots(runs, frame),
+        *_names(told, runs, frame),
+        *_medians(runs, frame),
+        *_intervals(told, len(runs), frame),
+    ])  # fmt: skip
 
 
 def _axes(frame: _Frame, height: float) -> list[Spec]:
@@ -147,21 +142,21 @@ def _apart_axis(frame: _Frame, height: float) -> list[Spec]:
 
 def _dots(runs: Sequence[ShownRun], frame: _Frame) -> list[Spec]:
     most = max(20, MOST_DOTS // max(1, len(runs)))
-    steady: dict[str, list[dict[str, Any]]] = {}
-    left_out: list[dict[str, Any]] = []
+    steady: dict[str, list[tuple[float, float]]] = {}
+    left_out: list[tuple[float, float]] = []
     for row, one in enumerate(runs):
         top = row * _ROW_PX + _STRIP_PX
         inside = [s for s in one.run.steady_s if s <= frame.axis.high_s]
         steady.setdefault(one.colour, []).extend(
-            {"x": frame.at(s), "y": top + _jitter(at)}
-            for at, s in enumerate(_thinned(inside, most))
+            (frame.at(s), top + _jitter(at)) for at, s in enumerate(_thinned(inside, most))
         )
-        left_out += [{"x": frame.apart(s), "y": top + _jitter(at)}
+        left_out += [(frame.apart(s), top + _jitter(at))
                      for at, s in enumerate(_thinned(one.left_out_s, 40))]  # fmt: skip
-    dot = {"type": "point", "filled": True, "size": 14, "opacity": 0.6}
-    ring = {"type": "point", "filled": False, "size": 18, "color": paint("c2"), "strokeWidth": 1.2}
-    layers = [marks({**dot, "color": paint(name)}, rows) for name, rows in steady.items() if rows]
-    return [*layers, *([marks(ring, left_out)] if left_out else [])]
+    return [
+        *(layer for name, places in steady.items()
+          for layer in dots(places, size=14, opacity=0.6, color=paint(name))),
+        *dots(left_out, filled=False, size=18, color=paint("c2"), strokeWidth=1.2),
+    ]  # fmt: skip
 
 
 def _jitter(at: int) -> float:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.view.bench.runs import ShownRun, round_ticks, shown_runs
 from tfdyno.view.bench.telemetry_lanes import Column, Lane, lanes
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import text_width
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import line, marks, rules
-from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
+from tfdyno.view.draw.plane import blocks, line, rules
+from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -105,17 +105,12 @@ def _mean_words(one: ShownRun, column: Column) -> str:
 
 def _spec(found: Sequence[Lane], frame: _Frame) -> Spec:
     height = len(found) * (_LANE_PX + _BETWEEN_PX) - _BETWEEN_PX
-    return {
-        "width": frame.length_px,
-        "height": height,
-        "padding": {"left": frame.left_px, "right": 14, "top": 46, "bottom": 42},
-        "layer": [
-            *_grounds(len(found), frame),
-            *(layer for at, lane in enumerate(found) for layer in _lane(lane, at, frame)),
-            *_run_names(frame),
-            *_foot(frame, height),
-        ],
-    }
+    return framed(frame.length_px, height, (frame.left_px, 46, 14, 42), [
+        *_grounds(len(found), frame),
+        *(layer for at, lane in enumerate(found) for layer in _lane(lane, at, frame)),
+        *_run_names(frame),
+        *_foot(frame, height),
+    ])  # fmt: skip
 
 
 def _top(index: int) -> float:
@@ -123,19 +118,17 @@ def _top(index: int) -> float:
 
 
 def _grounds(count: int, frame: _Frame) -> list[Spec]:
-    rows: list[dict[str, Any]] = []
+    grounds: list[tuple[float, float, float, float]] = []
     for at, one in enumerate(frame.runs):
         if not one.counts:
             continue
         end_s = min(one.ended_s, one.run.telemetry.at_s[-1])
         began_s = min(one.steady_began_s, end_s)
-        rows += [
-            {"x": frame.x(at, began_s), "y": _top(lane), "p": frame.x(at, end_s),
-             "q": _top(lane) + _LANE_PX}
+        grounds += [
+            (frame.x(at, began_s), _top(lane), frame.x(at, end_s), _top(lane) + _LANE_PX)
             for lane in range(count)
-        ]  # fmt: skip
-    style = {"type": "rect", "color": paint("track")}
-    return [marks(style, rows, x2={"field": "p"}, y2={"field": "q"})]
+        ]
+    return blocks(grounds, "track")
 
 
 def _lane(lane: Lane, index: int, frame: _Frame) -> list[Spec]:
@@ -193,16 +186,15 @@ def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, flo
 
 
 def _throttling(lane: Lane, top: float, frame: _Frame) -> list[Spec]:
-    rows = []
+    found = []
     for at, marked in enumerate(lane.marked):
         at_s = frame.runs[at].run.telemetry.at_s
         for place, lowered in enumerate(marked):
             if lowered:
                 began_s = at_s[place - 1] if place else 0.0
-                rows.append({"x": frame.x(at, began_s), "y": top + _LANE_PX - 4.0,
-                             "p": frame.x(at, at_s[place]), "q": top + _LANE_PX})  # fmt: skip
-    style = {"type": "rect", "color": paint("bad")}
-    return [marks(style, rows, x2={"field": "p"}, y2={"field": "q"})] if rows else []
+                found.append((frame.x(at, began_s), top + _LANE_PX - 4.0,
+                              frame.x(at, at_s[place]), top + _LANE_PX))  # fmt: skip
+    return blocks(found, "bad")
 
 
 def _run_names(frame: _Frame) -> list[Spec]:

@@ -52,8 +52,9 @@ def answer(told: Sequence[MeasurementReport], comparison: Comparison | None) -> 
     if comparison is None:
         _, bounds = step_words(one.summary.median_s, one.summary.interval_s)
         _, unit = step_unit(one.summary.median_s)
+        runs = plural(one.summary.run_count, "run")
         return (
-            f"The median lies in {bounds} {unit} (95 %), over {_runs(one)} and "
+            f"The median lies in {bounds} {unit} (95 %), over {runs} in fresh processes and "
             f"{one.summary.sample_count:,} samples of the steady state. Measured on {where}."
         )
     how = "Their runs took turns" if comparison.paired else "They were measured one after the other"
@@ -198,10 +199,6 @@ def telemetry(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> Fi
         lead=f"About every {recorded[0].interval_s:g} s, from outside, a side thread asked about "
         f"{listed(kinds)}. It took {_percent(costs)} of one CPU at most.",
     )
-
-
-def _runs(one: MeasurementReport) -> str:
-    return f"{plural(one.summary.run_count, 'run')} in fresh processes"
 
 
 def _percent(ratio: float) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.units import significant
-from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.base.template import page
 from tfdyno.view.bench.figure_load import batches_figure, rate_figure, spread_figure, stages_table
-from tfdyno.view.bench.load_document import load_document
-from tfdyno.view.bench.load_text import facts
-from tfdyno.view.choose.sections import Panel, Section
+from tfdyno.view.bench.load_text import facts, load_document
+from tfdyno.view.choose.sections import Section, section
 from tfdyno.view.choose.sentences import Finding
-from tfdyno.view.draw import palette, svg
 from tfdyno.words.bench.load import headline, main_stage, ms, ms_range, plan_words, rows_words
 from tfdyno.words.bench.measurement import seconds_words
 
@@ -26,25 +23,22 @@ if TYPE_CHECKING:
 def load_page(result: LoadResult) -> str:
     """Make the page; it loads nothing from anywhere and reads without JavaScript."""
     plan = main_stage(result).run.plan
-    context: dict[str, Any] = {
-        "reference": result.server.model,
-        "setup": (result.url, plan_words(plan)),
-        "date": result.made_at[:10],
-        "headline": headline(result, name=result.server.model).rstrip("."),
-        "answer": _answer(result),
-        "failed": result.failed,
-        "faults": result.faults,
-        "warnings": result.warnings,
-        "sections": tuple(_sections(result)),
-        "facts": [(name, text) for name, text in facts(result) if text],
-        "commands": _commands(result),
-        "figures_missing": not svg.available(),
-        "variables": palette.variables,
-        "paint_rules": palette.paint_rules,
-        "json": script_safe(to_json(load_document(result, every=False)).decode()),
-        "version": result.tfdyno,
-    }
-    return environment().get_template("load.html.j2").render(context)
+    return page(
+        "load",
+        load_document(result, every=False),
+        reference=result.server.model,
+        setup=(result.url, plan_words(plan)),
+        date=result.made_at[:10],
+        headline=headline(result, name=result.server.model).rstrip("."),
+        answer=_answer(result),
+        failed=result.failed,
+        faults=result.faults,
+        warnings=result.warnings,
+        sections=tuple(_sections(result)),
+        facts=[(name, text) for name, text in facts(result) if text],
+        commands=_commands(result),
+        version=result.tfdyno,
+    )
 
 
 def _answer(result: LoadResult) -> str:
@@ -66,32 +60,21 @@ def _answer(result: LoadResult) -> str:
 def _sections(result: LoadResult) -> Iterator[Section]:
     rate, stage = rate_figure(result), main_stage(result)
     spread, batches = spread_figure(stage), batches_figure(stage)
-    over = Panel(
-        topic="Latency and rate",
-        finding=Finding(heading=_rate_heading(result), lead=_rate_lead(result)),
-        figures=(rate,) if rate else (),
-        table=None if rate else stages_table(result),
-    )
-    yield Section(id="rate", short="Latency and rate", panels=(over,))
+    over = Finding(heading=_rate_heading(result), lead=_rate_lead(result))
+    table = None if rate else stages_table(result)
+    yield section("rate", "Latency and rate", over, rate, table=table)
     if result.failed:
         return
     if spread:
         p50, p99 = stage.figures.p50_s, stage.figures.p99_s
         heading = f"Half of the requests took {ms(p50)} ms at most, 99 in 100 {ms(p99)} ms"
         lead = "Each bar is a range of latency; the ranges grow by the same factor."
-        panel = Panel(
-            topic="Spread", finding=Finding(heading=heading, lead=lead), figures=(spread,)
-        )
-        yield Section(id="spread", short="Spread", panels=(panel,))
+        yield section("spread", "Spread", Finding(heading=heading, lead=lead), spread)
     if batches:
         mean = rows_words(stage.figures.mean_batch_rows)
-        panel = Panel(
-            topic="Batches",
-            finding=Finding(heading=f"A batch had {mean} on average",
-                            lead="The server's own count between the start and the end."),
-            figures=(batches,),
-        )  # fmt: skip
-        yield Section(id="batches", short="Batches", panels=(panel,))
+        finding = Finding(heading=f"A batch had {mean} on average",
+                          lead="The server's own count between the start and the end.")  # fmt: skip
+        yield section("batches", "Batches", finding, batches)
 
 
 def _rate_heading(result: LoadResult) -> str:

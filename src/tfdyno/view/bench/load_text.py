@@ -1,10 +1,13 @@
-"""A load test as terminal text: the answer or the failure first, then every stretch."""
+"""A load test as terminal text (the answer or the failure first, every stretch) and as JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.units import significant
+from tfdyno.core.measure.load import LOAD_FORMAT
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
 from tfdyno.words.bench.load import (
     batch_rows,
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 _HEADERS = ("load", "answers/s", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "refused", "errors")
 _BAR = 30
+RAW = ("start_s", "latency_s", "codes")
+"""What a stretch of a load test has of each request: one number."""
 
 
 def load_text(
@@ -98,7 +103,10 @@ def facts(result: LoadResult) -> list[tuple[str, str]]:
          f"{run.batch_count:,} batches" if run.batch_count else "the server does not tell them"),
         ("cost", cost_words(result)),
         ("model", model_words(server)),
-        ("server", ", ".join(filter(None, [server.platform, *_pids(server.processes)]))),
+        ("server", ", ".join(filter(None, [
+            server.platform,
+            *(f"process {name.partition('@')[0]}" for name in server.processes),
+        ]))),
         ("client", f"{figures.client_cpu_ratio:.0%} of a CPU, its loop at most "
          f"{run.lag_p99_s * 1e3:.1f} ms late 99 times in 100, on {result.machine}"),
     ]  # fmt: skip
@@ -119,10 +127,6 @@ def model_words(server: ServerFacts) -> str:
     """Name, version and inputs, as far as the server tells them."""
     version = f"version {server.version}" if server.version else ""
     return " ".join(filter(None, [server.model, version, *server.inputs]))
-
-
-def _pids(processes: Sequence[str]) -> list[str]:
-    return [f"process {name.partition('@')[0]}" for name in processes]
 
 
 def cost_words(result: LoadResult) -> str:
@@ -147,3 +151,42 @@ def _histogram(stage: LoadStage, colour: bool) -> str:
         if share >= least
     ]
     return "\n".join([paint("Rows in a batch", "bold", colour=colour), *lines])
+
+
+def load_document(result: LoadResult, *, every: bool = True) -> dict[str, Any]:
+    """Return all of a load test.
+
+    ``verdict`` (``good`` or ``failed``), ``faults``, the figures of the stretch that counts (as
+    ``StageFigures``), ``knee_rate_per_s``, and all ``stages``. In a failed test the figures of the
+    whole are null: those of its stretches tell what went wrong, not how fast the server is. The
+    ``high`` of an interval is null where too few requests bound it.
+
+    Args:
+        result: The test.
+        every: Whether every latency stands in it.
+    """
+    raw = to_builtins(result)
+    figures = _bounded(to_builtins(main_stage(result).figures))
+    for stage in raw["stages"]:
+        _bounded(stage["figures"])
+    if result.failed:
+        figures = dict.fromkeys(figures)
+        raw["knee_rate_per_s"] = None
+    for stage in () if every else raw["stages"]:
+        for name in RAW:
+            del stage["run"][name]
+    return {
+        "format": LOAD_FORMAT,
+        "verdict": "failed" if result.failed else "good",
+        "faults": raw.pop("faults"),
+        **figures,
+        **raw,
+    }
+
+
+def _bounded(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the same figures; an end that is infinite, which JSON cannot say, is null."""
+    for one in figures.values():
+        if isinstance(one, dict) and one.get("high") == math.inf:
+            one["high"] = None
+    return figures

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import to_json
 from tfdyno.core.measure.measurement_document import document_of
-from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.base.template import page
 from tfdyno.view.bench import findings as bench_findings
 from tfdyno.view.bench import tables as bench_tables
 from tfdyno.view.bench.figure_ratio import ratio_figure
@@ -15,8 +14,7 @@ from tfdyno.view.bench.figure_samples import samples_figure
 from tfdyno.view.bench.figure_steps import steps_figure
 from tfdyno.view.bench.figure_telemetry import telemetry_figure
 from tfdyno.view.bench.runs import shown_runs
-from tfdyno.view.choose.sections import Panel, Section
-from tfdyno.view.draw import palette, svg
+from tfdyno.view.choose.sections import Section, section
 from tfdyno.words.bench.measurement import batch_words, recipe_words, task_words
 
 if TYPE_CHECKING:
@@ -42,35 +40,32 @@ def bench_page(
     if len(told) != (1 if comparison is None else 2):
         raise ValueError(f"need one measurement, or two and their comparison, got {len(told)}")
     runs = shown_runs(told)
-    context: dict[str, Any] = {
-        "reference": told[0].measurement.task.reference,
-        "setup": _setup(told),
-        "date": told[0].measurement.created_at[:10],
-        "headline": bench_findings.headline(told, comparison),
-        "answer": bench_findings.answer(told, comparison),
-        "ratio": ratio_figure(comparison) if comparison else None,
-        "differences": comparison.differences if comparison else (),
-        "boxes": bench_findings.boxes(told),
-        "doubts": bench_findings.doubts(told),
-        "checked": bench_findings.checked(told),
-        "left_out": bench_findings.left_out(told, runs),
-        "sections": _sections(told),
-        "sides": ("A", "B") if comparison else ("",),
-        "tables": (
+    return page(
+        "bench",
+        document_of(told, comparison),
+        reference=told[0].measurement.task.reference,
+        setup=_setup(told),
+        date=told[0].measurement.created_at[:10],
+        headline=bench_findings.headline(told, comparison),
+        answer=bench_findings.answer(told, comparison),
+        ratio=ratio_figure(comparison) if comparison else None,
+        differences=comparison.differences if comparison else (),
+        boxes=bench_findings.boxes(told),
+        doubts=bench_findings.doubts(told),
+        checked=bench_findings.checked(told),
+        left_out=bench_findings.left_out(told, runs),
+        sections=_sections(told),
+        sides=("A", "B") if comparison else ("",),
+        tables=(
             ("recipe", "Recipe", "Settings of the run", bench_tables.recipe_rows(told)),
             ("task", "Task", "What was run, by which protocol", bench_tables.task_rows(told)),
             ("place", "Environment", "Where it was measured", bench_tables.environment_rows(told)),
         ),
-        "raw": bench_tables.raw_rows(told),
-        "commands": _commands(told, kept_in),
-        "figures_missing": not svg.available(),
-        "variables": palette.variables,
-        "paint_rules": palette.paint_rules,
-        "json": _json(told, comparison),
-        "version": told[0].measurement.environment.tfdyno,
-        "protocol": told[0].measurement.protocol.version,
-    }
-    return environment().get_template("bench.html.j2").render(context)
+        raw=bench_tables.raw_rows(told),
+        commands=_commands(told, kept_in),
+        version=told[0].measurement.environment.tfdyno,
+        protocol=told[0].measurement.protocol.version,
+    )
 
 
 def _setup(told: Sequence[MeasurementReport]) -> tuple[str, ...]:
@@ -86,23 +81,12 @@ def _setup(told: Sequence[MeasurementReport]) -> tuple[str, ...]:
 
 def _sections(told: Sequence[MeasurementReport]) -> tuple[Section, ...]:
     runs = shown_runs(told)
-    telemetry = telemetry_figure(told)
-    steps = Panel(topic="Time of a step", finding=bench_findings.steps(told, runs),
-                  figures=(steps_figure(told),))  # fmt: skip
-    time = Panel(topic="Over time", finding=bench_findings.over_time(runs),
-                 figures=(samples_figure(told),))  # fmt: skip
-    machine = Panel(topic="Telemetry", finding=bench_findings.telemetry(told, runs),
-                    figures=(telemetry,) if telemetry else ())  # fmt: skip
+    spread, machine = bench_findings.steps(told, runs), bench_findings.telemetry(told, runs)
     return (
-        Section(id="steps", short="Step times", panels=(steps,)),
-        Section(id="time", short="Over time", panels=(time,)),
-        Section(id="telemetry", short="Telemetry", panels=(machine,)),
+        section("steps", "Step times", spread, steps_figure(told), topic="Time of a step"),
+        section("time", "Over time", bench_findings.over_time(runs), samples_figure(told)),
+        section("telemetry", "Telemetry", machine, telemetry_figure(told)),
     )
-
-
-def _json(told: Sequence[MeasurementReport], comparison: Comparison | None) -> str:
-    """Return the document that ``bench --json`` prints, without its line breaks."""
-    return script_safe(to_json(document_of(told, comparison)).decode())
 
 
 def _commands(told: Sequence[MeasurementReport], kept_in: str) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -80,8 +80,7 @@ def _card_lanes(runs: Sequence[BenchRun]) -> tuple[Lane, ...]:
         memory,
         read("Power", "W", "power_w", 1.0),
         read("Temperature", "°C", "temperature_celsius", 1.0),
-        Lane(title=clocks.title, unit=clocks.unit, lines=clocks.lines,
-             marked=tuple(_throttled(run) for run in runs)),
+        replace(clocks, marked=tuple(_throttled(run) for run in runs)),
         read("Memory clock", "MHz", "memory_clock_hz", 1e-6),
     )  # fmt: skip
 
@@ -89,7 +88,7 @@ def _card_lanes(runs: Sequence[BenchRun]) -> tuple[Lane, ...]:
 def _joined(lane: Lane, more: Line) -> Lane:
     first = lane.lines[0]
     named = Line(name="all", colour=first.colour, runs=first.runs)
-    return Lane(title=lane.title, unit=lane.unit, lines=(named, more), least_end=lane.least_end)
+    return replace(lane, lines=(named, more))
 
 
 def _throttled(run: BenchRun) -> tuple[bool, ...]:

@@ -15,7 +15,7 @@ from tfdyno.words.bench.measurement import (
     device_words,
     energy_words,
     environment_words,
-    memory_words,
+    peak_words,
     rate_words,
     recipe_words,
     seconds_words,
@@ -147,7 +147,7 @@ def _metric(run: BenchRun, name: str) -> str:
 
 def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
     """List what the numbers rest on, as name and words; empty words: nothing is known."""
-    protocol = one.protocol
+    protocol, kind = one.protocol, one.runs[0].memory_kind if one.runs else "process"
     length = f"{plural(protocol.epochs, 'epoch')} each" if protocol.epochs else (
         f"at most {seconds_words(protocol.most_s)} of steps each"
     )  # fmt: skip
@@ -155,7 +155,7 @@ def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
         ("task", task_words(one)),
         ("settings", recipe_words(one.recipe)),
         ("first step", f"{seconds_words(summary.first_step_s)}, {_first(one)}"),
-        ("memory", memory_words(one, summary)),
+        ("memory", peak_words(summary.peak_memory_bytes, kind)),
         ("GPU", energy_words(summary)),
         ("target", _target(one)),
         ("notes", " ".join(f"{note.rstrip('.')}." for note in one.task.notes)),

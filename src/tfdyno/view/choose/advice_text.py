@@ -61,9 +61,7 @@ def advice_text(
         colour: Whether to print bold and dim.
     """
     blocks = [
-        _answer(advice, width, colour),
-        _picks(advice, width),
-        ranking_lines(advice, rows=0 if show_all else SHOWN_ROWS, width=width, colour=colour),
+        *_head(advice, show_all, width, colour),
         _section("What would change the answer", advice.changes, width, colour),
         _section("Buy or rent", advice.buy_or_rent, width, colour),
         _closing(advice, trace, report, width),
@@ -75,13 +73,16 @@ def first_text(
     advice: Advice, *, show_all: bool = False, width: int = WIDTH, colour: bool = False
 ) -> str:
     """Return the answer that stands while a compile settles what it names: picks and ranking."""
-    blocks = [
-        wrapped(first_line(advice), width=width),
+    blocks = [wrapped(first_line(advice), width=width), *_head(advice, show_all, width, colour)]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _head(advice: Advice, show_all: bool, width: int, colour: bool) -> list[str]:
+    return [
         _answer(advice, width, colour),
         _picks(advice, width),
         ranking_lines(advice, rows=0 if show_all else SHOWN_ROWS, width=width, colour=colour),
     ]
-    return "\n\n".join(block for block in blocks if block)
 
 
 def _answer(advice: Advice, width: int, colour: bool) -> str:
@@ -138,13 +139,10 @@ def _section(title: str, changes: Sequence[Change], width: int, colour: bool) ->
     return f"{paint(title, 'bold', colour=colour)}\n{body}"
 
 
-def _is_fed(advice: Advice) -> bool:
-    """Return whether the CPUs of offers were judged; otherwise data are taken to arrive in time."""
-    return any(one.feeding for one in advice.ranking)
-
-
 def _closing(advice: Advice, trace: Trace, report: str, width: int) -> str:
-    names = [*_SHORT_ASSUMPTIONS, *(["input"] if _is_fed(advice) else [])]
+    # Where no CPUs of offers were judged, data are taken to arrive in time.
+    is_fed = any(one.feeding for one in advice.ranking)
+    names = [*_SHORT_ASSUMPTIONS, *(["input"] if is_fed else [])]
     said = [advice.assumptions[name] for name in names if name in advice.assumptions]
     lines = [wrapped(f"Assumed: {'; '.join(said)}.", width=width)]
     lines += [wrapped(f"Note: {text}", width=width) for text in trace.warnings]

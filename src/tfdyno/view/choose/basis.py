@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Trace
 
 Fact = tuple[str, str]
+_PEAKS = (
+    "peaks computed from SM count × operations per clock × clock; memory bandwidth from the vendor"
+)
 
 
 def facts(
@@ -30,7 +33,10 @@ def facts(
         found.append(("Recipe", _recipe(best)))
     found += [("Trace", _trace(trace)), ("Program", _program(program))]
     found += [(amounts.capital(name), text) for name, text in advice.assumptions.items()]
-    found += [("Prices", _prices(advice)), ("Hardware", _hardware(advice))]
+    found += [
+        ("Prices", _prices(advice)),
+        ("Hardware", f"{_PEAKS}; catalogue of {advice.catalogue_date}"),
+    ]
     found.append(("Not included", "storage, egress, validation passes, image download, tax"))
     warnings = dict.fromkeys([*advice.notes, *trace.warnings, *program.notes])
     found += [("Note", text) for text in warnings]
@@ -109,13 +115,6 @@ def _prices(advice: Advice) -> str:
         names = [f"{provider} ({min(months)})" for provider, months in sorted(old.items())]
         text += f". Older than 12 months: {amounts.listed(names, most=8)}"
     return text
-
-
-def _hardware(advice: Advice) -> str:
-    return (
-        "peaks computed from SM count × operations per clock × clock; memory bandwidth from the "
-        f"vendor; catalogue of {advice.catalogue_date}"
-    )
 
 
 def sources(advice: Advice, best: Candidate | None, gpus: Mapping[str, Gpu]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, get_args
 
 from tfdyno.core.base.units import GIB
-from tfdyno.core.choose.advice import Advice, Candidate, Verdict
+from tfdyno.core.choose.advice import Advice, Candidate, Title, Verdict
 from tfdyno.core.choose.hardware import OWNED
 from tfdyno.words.base.amounts import capital, usd_per_h
 from tfdyno.words.choose.advice import brief
@@ -36,12 +36,8 @@ def card_in_words(candidate: Candidate) -> str:
 
 def offer_words(candidate: Candidate) -> str:
     """Write ``Verda 1A100.22V · spot $0.45/h``; for a card without an offer what it is."""
-    offer = candidate.offer
-    if offer is None:
-        return "no offer known"
-    if offer.provider == OWNED:
-        return "your own card"
-    return f"{machine(candidate)} · {rent_words(candidate)}"
+    is_rented = candidate.offer is not None and candidate.offer.provider != OWNED
+    return f"{machine(candidate)} · " * is_rented + rent_words(candidate)
 
 
 def machine(candidate: Candidate) -> str:
@@ -86,11 +82,9 @@ def _days(text: str) -> float:
 
 def recommended(advice: Advice) -> Candidate | None:
     """Return the balanced pick, else the first pick, else the first of the ranking; or None."""
-    for title in ("balanced", "cheapest", "fastest"):
-        for pick in advice.picks:
-            if pick.title == title:
-                return pick.candidate
-    return advice.ranking[0] if advice.ranking else None
+    titles: tuple[Title, ...] = ("balanced", "cheapest", "fastest")
+    picks = filter(None, map(advice.pick, titles))
+    return next((pick.candidate for pick in picks), next(iter(advice.ranking), None))
 
 
 def pick_titles(advice: Advice) -> dict[int, list[str]]:

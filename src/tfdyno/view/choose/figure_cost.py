@@ -10,7 +10,7 @@ from tfdyno.view.choose.cards import card_name, offer_words, recommended
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import Anchor
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import Plane, line, marks, padded, placed_labels, plane, rules, spec
+from tfdyno.view.draw.plane import Plane, line, padded, placed_labels, plane, rules, spec, spots
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
 from tfdyno.words.base import amounts
 
@@ -103,7 +103,7 @@ def _spec(advice: Advice, points: list[_Point], *, narrow: bool) -> Spec:
     lines += limit_lines
     if len(front) > 1:
         layers.append(line(front, color=paint("c1"), strokeWidth=1.75))
-    layers += _dots(points, board)
+    layers.append(_dots(points, board))
     return spec(board, layers + placed_labels(board, _anchors(points, board, narrow), lines))
 
 
@@ -158,7 +158,7 @@ def _limits(advice: Advice, board: Plane) -> tuple[list[Spec], list[list[tuple[f
     return [*dashed, *texts(words, align="right")], blocked
 
 
-def _dots(points: list[_Point], board: Plane) -> list[Spec]:
+def _dots(points: list[_Point], board: Plane) -> Spec:
     rows = []
     for point in reversed(points):
         x, y = board.point(point.hours, point.usd)
@@ -173,16 +173,7 @@ def _dots(points: list[_Point], board: Plane) -> list[Spec]:
                 "tip": _tip(point),
             }
         )
-    return [
-        marks(
-            {"type": "point", "strokeWidth": 1.75, "opacity": 1, "aria": True},
-            rows,
-            fill={"field": "fill", "type": "nominal", "scale": None},
-            stroke={"field": "stroke", "type": "nominal", "scale": None},
-            size={"field": "size", "type": "quantitative", "scale": None},
-            description={"field": "tip"},
-        )
-    ]
+    return spots(rows, strokeWidth=1.75)
 
 
 def _anchors(points: list[_Point], board: Plane, narrow: bool) -> list[Anchor]:

@@ -10,7 +10,7 @@ from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import Anchor
 from tfdyno.view.draw.layers import block_names
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import Plane, line, marks, padded, placed_labels, plane, spec
+from tfdyno.view.draw.plane import Plane, line, padded, placed_labels, plane, spec, spots
 from tfdyno.view.draw.svg import Figure, Spec, Table, draw
 from tfdyno.words.base import amounts
 from tfdyno.words.choose import kernels
@@ -62,7 +62,6 @@ def roofline_figure(estimate: Estimate, gpu: Gpu) -> Figure | None:
         label=_label(estimate, gpu, ceilings, points),
         wide=draw(_spec(estimate, gpu, ceilings, narrow=False)),
         narrow=draw(_spec(estimate, gpu, ceilings, narrow=True)),
-        key=(),
         table=_table(estimate),
     )
 
@@ -114,7 +113,7 @@ def _spec(estimate: Estimate, gpu: Gpu, ceilings: tuple[Roof, ...], *, narrow: b
         Anchor(
             x=board.point(p.intensity_flops_per_byte, p.rate_flops_per_s)[0],
             y=board.point(p.intensity_flops_per_byte, p.rate_flops_per_s)[1],
-            text=_point_text(p, estimate) if index < most else "",
+            text=f"{p.label} {amounts.percent(_share(p, estimate))}" if index < most else "",
             radius=(_area(p, points, narrow) / 3.1416) ** 0.5,
             rings=5,
             must=index < 2,
@@ -188,23 +187,13 @@ def _dots(points: list[RooflinePoint], estimate: Estimate, board: Plane, narrow:
         colour = paint("c1" if point.kind in _ARITHMETIC else "c3")
         area = _area(point, points, narrow)
         tip = _tip(point, estimate)
-        rows.append({"x": x, "y": y, "c": colour, "size": area, "tip": tip})
-    return marks(
-        {"type": "point", "filled": True, "opacity": 0.8, "stroke": paint("bg"), "aria": True},
-        rows,
-        fill={"field": "c", "type": "nominal", "scale": None},
-        size={"field": "size", "type": "quantitative", "scale": None},
-        description={"field": "tip"},
-    )
+        rows.append({"x": x, "y": y, "fill": colour, "size": area, "tip": tip})
+    return spots(rows, filled=True, opacity=0.8, stroke=paint("bg"))
 
 
 def _share(point: RooflinePoint, estimate: Estimate) -> float:
     total = sum(estimate.class_s.values()) or sum(one.time_s for one in estimate.roofline)
     return point.time_s / total if total else 0.0
-
-
-def _point_text(point: RooflinePoint, estimate: Estimate) -> str:
-    return f"{point.label} {amounts.percent(_share(point, estimate))}"
 
 
 def _tip(point: RooflinePoint, estimate: Estimate) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.units import significant
 from tfdyno.view.choose.scale_out_text import sentence
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import line, marks, plane, spec
+from tfdyno.view.draw.plane import area, dots, line, plane, spec
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
 from tfdyno.words.base.amounts import table_ms
 
@@ -45,18 +45,15 @@ def _spec(series: ScaleOut, *, narrow: bool) -> Spec:
     for row in series.rows:
         (x, low), (_, high) = (board.point(row.estimate.replicas, end)
                                for end in (row.gain_ratio.low, row.gain_ratio.high))  # fmt: skip
-        band.append({"x": x, "y": high, "b": low})
-    dots = [{"x": x, "y": y} for x, y in best]
-    style = {"type": "area", "color": paint("c1"), "opacity": 0.2}
-    point = {"type": "point", "filled": True, "size": 44, "color": paint("c1"), "opacity": 1}
+        band.append((x, high, low))
     ideal = [board.point(1.0, 1.0), board.point(most, most)]
     return spec(
         board,
         [
-            marks(style, band, y2={"field": "b"}),
+            area(band, color=paint("c1"), opacity=0.2),
             line(ideal, color=paint("muted"), strokeWidth=1.25, strokeDash=[5, 4]),
             line(best, color=paint("c1"), strokeWidth=1.75),
-            marks(point, dots),
+            *dots(best, size=44, color=paint("c1"), opacity=1),
         ],
     )
 

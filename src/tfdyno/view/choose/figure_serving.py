@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import Anchor
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import Plane, line, marks, padded, placed_labels, plane, rules, spec
+from tfdyno.view.draw.plane import Plane, line, padded, placed_labels, plane, rules, spec, spots
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
 from tfdyno.words.choose.advice import brief
 from tfdyno.words.choose.serving_size import machine_words, ms, per_s, seller_words, usd
@@ -159,16 +159,11 @@ def _cost_spec(size: ServingSize, points: list[ServingCandidate], *, narrow: boo
     for index, one in enumerate(points):
         x, y = board.point(*_at(one))
         must = one.slug in titles
-        rows.append({"x": x, "y": y, "fill": paint("c1" if must or one.pareto else "c5"),
+        rows.append({"x": x, "y": y, "color": paint("c1" if must or one.pareto else "c5"),
                      "tip": f"{machine_words(one)}, {seller_words(one)}: {ms(_at(one)[0])}, "
                             f"{usd(_at(one)[1])} a million"})  # fmt: skip
         text = machine_words(one) if must or one.pareto or index < _MOST_LABELS[narrow] else ""
         anchors.append(Anchor(x=x, y=y, text=text, radius=4.0, bold=must, must=must,
                               rings=7 if must else 2))  # fmt: skip
-    dots = marks(
-        {"type": "point", "filled": True, "size": 50, "opacity": 1, "aria": True},
-        list(reversed(rows)),
-        color={"field": "fill", "type": "nominal", "scale": None},
-        description={"field": "tip"},
-    )
+    dots = spots(rows[::-1], filled=True, size=50)
     return spec(board, [*layers, dots, *placed_labels(board, anchors, [front])])

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import GIB
 from tfdyno.view.choose.cards import card_name, fits, same
-from tfdyno.view.draw.bar_scale import absolute
-from tfdyno.view.draw.bars import BarChart, Row, Segment, narrow, wide
-from tfdyno.view.draw.svg import Figure, Key, Table, draw
+from tfdyno.view.draw.bars import BarChart, Row, Segment, absolute, bar_figure
+from tfdyno.view.draw.svg import Figure, Key, Table
 from tfdyno.words.base import amounts
 from tfdyno.words.choose import kernels
 from tfdyno.words.choose.advice import fit_state
@@ -78,12 +77,10 @@ def parts_figure(estimate: Estimate) -> Figure | None:
     )
     chart = absolute(rows, "GiB")
     parts = [f"{row.name} {row.number}" for row in rows]
-    return Figure(
+    return bar_figure(
+        chart,
         label=f"Bars of the memory that the step holds, {amounts.gib(total)} GiB in all: "
         f"{amounts.listed(parts)}.",
-        wide=draw(wide(chart)),
-        narrow=draw(narrow(chart)),
-        key=(),
         table=Table(
             headings=("Part", "GiB", "Share"),
             rows=tuple((row.name, *row.number.split(" GiB · ")) for row in rows),
@@ -113,12 +110,11 @@ def memory_figure(cards: Sequence[Candidate], best: Candidate) -> Figure | None:
     for card in known:
         found |= {words: colour for words, colour, _ in grouped_parts(card.estimate)}
     keys = [Key(text=words, variable=found[words]) for words, _, _ in PARTS if words in found]
-    return Figure(
+    return bar_figure(
+        chart,
         label="Bars of memory use per card as a share of its usable memory: "
         + amounts.listed([f"{row.name} {row.number}" for row in rows])
         + ".",
-        wide=draw(wide(chart)),
-        narrow=draw(narrow(chart)),
         key=(*keys, Key(text="9 times in 10", variable="ink", mark="line")),
         table=_memory_table(known),
         caption="The model on one card of each size",
@@ -206,12 +202,11 @@ def terms_figure(cards: Sequence[Candidate], best: Candidate) -> Figure | None:
     headings = ["GPU", "Step ms", "9 in 10"]
     headings += [amounts.capital(kernels.cause(n)) for n, _ in TERMS if n in present]
     shown = [n for n, _ in TERMS if n in present]
-    return Figure(
+    return bar_figure(
+        chart,
         label="Stacked bars of what one step waits for, by card: "
         + amounts.listed([_terms_words(card) for card in known])
         + ".",
-        wide=draw(wide(chart)),
-        narrow=draw(narrow(chart)),
         key=key,
         table=Table(
             headings=tuple(headings),
@@ -286,13 +281,12 @@ def layers_figure(groups: Sequence[LayerGroup], estimate: Estimate) -> Figure | 
     present = {phase for group in groups for phase, s in group.by_phase_s.items() if s > 0}
     words = {"update": "optimizer update"}
     key = tuple(Key(text=words.get(n, n), variable=c) for n, c in PHASES if n in present)
-    return Figure(
+    return bar_figure(
+        chart,
         label=f"Stacked bars of milliseconds per step by layer group, batch "
         f"{estimate.batch_size:,}: "
         + amounts.listed([f"{row.name} {row.number}" for row in rows])
         + ".",
-        wide=draw(wide(chart)),
-        narrow=draw(narrow(chart)),
         key=key if len(key) > 1 else (),
         table=_layer_table(groups, total),
     )

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.codec import to_builtins, to_json
 from tfdyno.core.base.units import significant
 from tfdyno.view.base.documents import scaling_document
-from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.base.template import page
 from tfdyno.view.choose import basis, cards, ranking, sections, sentences
 from tfdyno.view.choose.cards import card_name
-from tfdyno.view.draw import palette, svg
 from tfdyno.words.base import amounts
 from tfdyno.words.choose import kernels
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfdyno.core.base.untyped import Value
-    from tfdyno.core.choose.advice import Advice, Candidate
+    from tfdyno.core.choose.advice import Advice, Candidate, Title
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.program import Program
     from tfdyno.core.choose.workload import Trace
@@ -37,32 +36,29 @@ def render_report(
         gpus: The catalogue's cards by slug; a card that is missing shows by its slug.
     """
     best = cards.recommended(advice)
-    context: dict[str, Any] = {
-        "reference": trace.workload.reference,
-        "date": advice.made_on,
-        "advice": advice,
-        "trace": trace,
-        "best": best,
-        "picks": _picks(advice),
-        "answer": sentences.answer(advice),
-        "changes": (*advice.changes, *advice.buy_or_rent),
-        "sections": sections.evidence(advice, best, gpus, program),
-        "ranking": sentences.ranking(advice),
-        "few": ranking.FEW,
-        "groups": ranking.groups(advice, gpus),
-        "axis": " to ".join(significant(end, 1) for end in ranking.hours_axis(advice)) + " h",
-        "markets": cards.markets(advice, gpus),
-        "providers": cards.providers(advice),
-        "figures_missing": not svg.available(),
-        "facts": basis.facts(advice, trace, program, best),
-        "sources": basis.sources(advice, best, gpus),
-        "commands": basis.commands(advice, trace, best),
-        "variables": palette.variables,
-        "paint_rules": palette.paint_rules,
-        "json": _json(advice),
-        "setup": _setup(advice, trace, best),
-    }
-    return environment().get_template("report.html.j2").render(context)
+    return page(
+        "report",
+        _document(advice),
+        reference=trace.workload.reference,
+        date=advice.made_on,
+        advice=advice,
+        trace=trace,
+        best=best,
+        picks=_picks(advice),
+        answer=sentences.answer(advice),
+        changes=(*advice.changes, *advice.buy_or_rent),
+        sections=sections.evidence(advice, best, gpus, program),
+        ranking=sentences.ranking(advice),
+        few=ranking.FEW,
+        groups=ranking.groups(advice, gpus),
+        axis=" to ".join(significant(end, 1) for end in ranking.hours_axis(advice)) + " h",
+        markets=cards.markets(advice, gpus),
+        providers=cards.providers(advice),
+        facts=basis.facts(advice, trace, program, best),
+        sources=basis.sources(advice, best, gpus),
+        commands=basis.commands(advice, trace, best),
+        setup=_setup(advice, trace, best),
+    )
 
 
 def _setup(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[str, ...]:
@@ -86,33 +82,32 @@ def _setup(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[str, .
 def _picks(advice: Advice) -> list[dict[str, Any]]:
     """Return the three picks as boxes; the recommended one is marked."""
     best, made = cards.recommended(advice), list[dict[str, Any]]()
-    for title in ("cheapest", "balanced", "fastest"):
-        for pick in advice.picks:
-            if pick.title != title:
-                continue
-            card, ours = pick.candidate, best is not None and cards.same(pick.candidate, best)
-            first = ours and not any(other["best"] for other in made)
-            cost = card.cost_usd
-            made.append(
-                {
-                    "title": amounts.capital(title) + (": our pick" if title == "balanced" else ""),
-                    "best": title == "balanced" or (first and len(advice.picks) == 1),
-                    "name": card_name(card),
-                    "machine": cards.machine(card),
-                    "rent": cards.rent_words(card),
-                    "cost": f"${amounts.table_usd(cost.best)}" if cost else "–",
-                    "cost_range": amounts.usd_range(cost) if cost else "no price known",
-                    "hours": amounts.short_hours(card.hours.best),
-                    "hours_range": amounts.hours_range(card.hours),
-                    "reason": pick.reason,
-                    "stale": cards.stale(card, advice.made_on),
-                }
-            )
+    titles: tuple[Title, ...] = ("cheapest", "balanced", "fastest")
+    for pick in filter(None, map(advice.pick, titles)):
+        is_ours = pick.title == "balanced"
+        card, ours = pick.candidate, best is not None and cards.same(pick.candidate, best)
+        first = ours and not any(other["best"] for other in made)
+        cost = card.cost_usd
+        made.append(
+            {
+                "title": amounts.capital(pick.title) + (": our pick" if is_ours else ""),
+                "best": is_ours or (first and len(advice.picks) == 1),
+                "name": card_name(card),
+                "machine": cards.machine(card),
+                "rent": cards.rent_words(card),
+                "cost": f"${amounts.table_usd(cost.best)}" if cost else "–",
+                "cost_range": amounts.usd_range(cost) if cost else "no price known",
+                "hours": amounts.short_hours(card.hours.best),
+                "hours_range": amounts.hours_range(card.hours),
+                "reason": pick.reason,
+                "stale": cards.stale(card, advice.made_on),
+            }
+        )
     return made
 
 
-def _json(advice: Advice) -> str:
-    """Return the whole answer as JSON that is safe inside ``<script>``.
+def _document(advice: Advice) -> dict[str, Any]:
+    """Return the whole answer, as it stands in the page.
 
     An estimate that serves many offers stands once in ``estimates``, and candidates name it by
     its place there; layers and roofline are kept for the picks. Floats have six digits. The
@@ -143,7 +138,8 @@ def _json(advice: Advice) -> str:
     ]
     whole["estimates"] = estimates
     whole["scaling"] = [scaling_document(series) for series in advice.scaling]
-    return script_safe(to_json(_rounded(whole)).decode())
+    rounded: dict[str, Any] = _rounded(whole)
+    return rounded
 
 
 def _rounded(value: Value) -> Value:

@@ -114,15 +114,14 @@ def _group(advice: Advice, verdict: Verdict, old: set[str], width: int, colour: 
     head = [paint(title, "bold", colour=colour)] if title else []
     if verdict in EXCLUDED:
         by_card = {card(one): one for one in members}
-        body = [_excluded(one, width) for one in by_card.values()]
+        body = [
+            wrapped(one.reason, width=width, first=f"  {name}: ", rest="    ")
+            for name, one in by_card.items()
+        ]
         return "\n".join([*head, *body])
     old_price = wrapped(OLD_PRICE, width=width, first="  ", rest="  ")
     foot = [old_price] if any(one.slug in old for one in members) else []
     return "\n".join([*head, _table(members, old, width, colour), *foot])
-
-
-def _excluded(one: Candidate, width: int) -> str:
-    return wrapped(one.reason, width=width, first=f"  {card(one)}: ", rest="    ")
 
 
 def _table(rows: Sequence[Candidate], old: set[str], width: int, colour: bool) -> str:

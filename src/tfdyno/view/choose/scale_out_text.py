@@ -100,7 +100,7 @@ def _one(series: ScaleOut, name: str, width: int, colour: bool) -> str:
     money = _money(series)
     headers = (*_HEADERS, *([money[0]] if money else []))
     rows = [
-        (*_cells(row), *([_usd(money[1][index])] if money else []))
+        (*_cells(row), *([significant(money[1][index].best, 2)] if money else []))
         for index, row in enumerate(series.rows)
     ]
     body = table(headers, rows, align=">" * len(headers), width=width, spare=_SPARE, colour=colour)
@@ -131,10 +131,6 @@ def _money(series: ScaleOut) -> tuple[str, list[Interval]] | None:
     if epochs:
         return "$ an epoch", epochs
     return ("$ a million", millions) if millions else None
-
-
-def _usd(value: Interval) -> str:
-    return significant(value.best, 2)
 
 
 def assumed(series: ScaleOut) -> str:

@@ -50,31 +50,43 @@ class Section:
     panels: tuple[Panel, ...]
 
 
+def section(
+    id: str,
+    short: str,
+    finding: Finding,
+    *figures: Figure | None,
+    topic: str = "",
+    table: Table | None = None,
+) -> Section:
+    """Return a section with one panel, which without a topic is called as in the navigation."""
+    panel = Panel(topic=topic or short, finding=finding, figures=_drawn(*figures), table=table)
+    return Section(id=id, short=short, panels=(panel,))
+
+
 def evidence(
     advice: Advice, best: Candidate | None, gpus: Mapping[str, Gpu], program: Program
 ) -> tuple[Section, ...]:
     """Return all sections with a finding and figures; those about one card need a candidate."""
-    cost = Panel(
-        topic="Cost and time",
-        finding=sentences.cost(advice, frontier(advice)),
-        figures=_drawn(cost_figure(advice)),
-    )
-    found = (Section(id="cost", short="Cost and time", panels=(cost,)),)
+    found = sentences.cost(advice, frontier(advice))
+    cost = section("cost", "Cost and time", found, cost_figure(advice))
     if best is None:
-        return found
+        return (cost,)
     chosen = _choices(advice, best)
     forward = [kernel.layer for kernel in program.kernels if kernel.phase == "forward"]
     rooflines = tuple(_roofline(card, gpus) for card in chosen)
     layers = tuple(_layers(card, forward) for card in chosen)
     return (
-        *found,
+        cost,
         Section(id="memory", short="Memory", panels=(_memory(advice, best, gpus),)),
         Section(id="terms", short="Bottleneck", panels=(_terms(advice, best),)),
         *_scaling(advice, gpus),
         Section(id="roofline", short="Roofline", panels=rooflines),
         Section(id="layers", short="Layers", panels=layers),
-        Section(id="sure", short="How sure", panels=(_sure(advice, best),)),
-    )
+        section(
+            "sure", "How sure", sentences.sure(advice, best),
+            table=figures.certainty_table(cards.shown_cards(advice, _CARDS_IN_A_FIGURE)),
+        ),
+    )  # fmt: skip
 
 
 def _choices(advice: Advice, best: Candidate) -> list[Candidate]:
@@ -111,15 +123,10 @@ def _scaling(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Section, ...]:
     found = []
     for series in advice.scaling:
         name = gpus[series.gpu].name if series.gpu in gpus else series.gpu
-        panel = Panel(
-            topic="Several GPUs",
-            finding=Finding(
-                scale_out_text.sentence(series, name).rstrip("."),
-                scale_out_text.assumed(series),
-            ),
-            figures=_drawn(scale_out_figure(series, name)),
-        )
-        found.append(Section(id="scaling", short="Several GPUs", panels=(panel,)))
+        heading = scale_out_text.sentence(series, name).rstrip(".")
+        finding = Finding(heading, scale_out_text.assumed(series))
+        drawn = scale_out_figure(series, name)
+        found.append(section("scaling", "Several GPUs", finding, drawn))
     return tuple(found)
 
 
@@ -143,14 +150,6 @@ def _layers(card: Candidate, order: Sequence[str]) -> Panel:
         finding=sentences.layers(groups),
         figures=_drawn(figures.layers_figure(groups, card.estimate)),
         folded=(explanation_title(card.estimate), why) if why else None,
-    )
-
-
-def _sure(advice: Advice, best: Candidate) -> Panel:
-    return Panel(
-        topic="How sure",
-        finding=sentences.sure(advice, best),
-        table=figures.certainty_table(cards.shown_cards(advice, _CARDS_IN_A_FIGURE)),
     )
 
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.choose.serving_size import HOURS_PER_MONTH
+from tfdyno.view.base.documents import fields_of
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.serving_size import ServingCandidate, ServingPick, ServingSize
+    from tfdyno.core.choose.serving_size import ServingCandidate, ServingSize
 
 
 def size_document(size: ServingSize) -> dict[str, Any]:
     """Write ``{"ranking": […], "picks": {…}, "pareto": […], "autoscaling": {…}, …}``."""
-    picks = {one.title: _pick(one) for one in size.picks}
+    picks = {one.title: _short(one.candidate) | {"reason": one.reason} for one in size.picks}
     front = [_short(one) for one in size.ranking if one.pareto]
     return {
         "headline": size.headline,
@@ -30,20 +31,11 @@ def size_document(size: ServingSize) -> dict[str, Any]:
         "ranking": [_candidate(one) for one in size.ranking],
         "picks": {title: picks.get(title) for title in ("cheapest", "fastest", "balanced")},
         "pareto": sorted(front, key=lambda row: row["cost_usd"]),
-        "autoscaling": to_builtins(size.autoscaling) if size.autoscaling else None,
-        "curves": [to_builtins(one) for one in size.curves],
-        "precision": size.precision,
-        "execution": size.execution,
-        "assumptions": size.assumptions,
-        "notes": list(size.notes),
-        "sources": list(size.sources),
-        "catalogue_date": size.catalogue_date,
-        "made_on": size.made_on,
-    }
-
-
-def _pick(pick: ServingPick) -> dict[str, Any]:
-    return {**_short(pick.candidate), "reason": pick.reason}
+        **fields_of(
+            size, "autoscaling", "curves", "precision", "execution", "assumptions", "notes",
+            "sources", "catalogue_date", "made_on",
+        ),
+    }  # fmt: skip
 
 
 def _short(one: ServingCandidate) -> dict[str, Any]:
@@ -71,12 +63,8 @@ def _candidate(one: ServingCandidate) -> dict[str, Any]:
     return {
         **_short(one),
         "gpu_name": replica.gpu_name,
-        "verdict": one.verdict,
-        "pareto": one.pareto,
-        "at_peak": to_builtins(one.at_peak) if one.at_peak else None,
-        "at_mean": to_builtins(one.at_mean) if one.at_mean else None,
-        "most_per_s": replica.most_per_s,
-        "bound_by": replica.bound_by,
+        **fields_of(one, "verdict", "pareto", "at_peak", "at_mean"),
+        **fields_of(replica, "most_per_s", "bound_by"),
         "batching": replica.reason,
         "host_s": replica.host_s,
         "latency_s": {str(rows): to_builtins(time) for rows, time in replica.latency_s.items()},

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import to_json
-from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.base.template import page
 from tfdyno.view.choose.figure_serving import cost_figure, rate_figure
 from tfdyno.view.choose.serving_size_document import size_document
-from tfdyno.view.draw import palette, svg
 from tfdyno.view.draw.svg import Table
 from tfdyno.words.base.amounts import percent
 from tfdyno.words.choose.serving_size import (
@@ -31,14 +29,16 @@ _ANSWERS = ("feasible", "too dear")
 def size_page(size: ServingSize) -> str:
     """Make the page; it loads nothing from anywhere and reads without JavaScript."""
     best = size.pick("balanced")
-    context: dict[str, Any] = {
-        "reference": size.reference,
-        "setup": (size.title, size.precision, goal_words(size.goal)),
-        "date": size.made_on,
-        "headline": size.headline,
-        "answer": best.candidate.replica.reason if best else f"Asked: {goal_words(size.goal)}.",
-        "scaling": scaling_words(size),
-        "picks": [
+    return page(
+        "serving_size",
+        size_document(size),
+        reference=size.reference,
+        setup=(size.title, size.precision, goal_words(size.goal)),
+        date=size.made_on,
+        headline=size.headline,
+        answer=best.candidate.replica.reason if best else f"Asked: {goal_words(size.goal)}.",
+        scaling=scaling_words(size),
+        picks=[
             {
                 "title": one.title.capitalize() + (": our pick" if one.title == "balanced" else ""),
                 "best": one.title == "balanced",
@@ -49,22 +49,17 @@ def size_page(size: ServingSize) -> str:
             }
             for one in size.picks
         ],
-        "cost": cost_figure(size),
-        "rate": rate_figure(size),
-        "latency": _latency(size),
-        "ranking": _ranking(size),
-        "out": [(one.replica.gpu_name, one.reason) for one in _left_out(size)],
-        "facts": [(name.capitalize(), text) for name, text in size.assumptions.items()],
-        "notes": size.notes,
-        "sources": size.sources,
-        "catalogue_date": size.catalogue_date,
-        "commands": _commands(size),
-        "figures_missing": not svg.available(),
-        "variables": palette.variables,
-        "paint_rules": palette.paint_rules,
-        "json": script_safe(to_json(size_document(size)).decode()),
-    }
-    return environment().get_template("serving_size.html.j2").render(context)
+        cost=cost_figure(size),
+        rate=rate_figure(size),
+        latency=_latency(size),
+        ranking=_ranking(size),
+        out=[(one.replica.gpu_name, one.reason) for one in _left_out(size)],
+        facts=[(name.capitalize(), text) for name, text in size.assumptions.items()],
+        notes=size.notes,
+        sources=size.sources,
+        catalogue_date=size.catalogue_date,
+        commands=_commands(size),
+    )
 
 
 def _numbers(one: ServingCandidate) -> list[tuple[str, str, str]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.units import format_bytes, significant
-from tfdyno.core.deploy.dataset import READER, Dataset, ReadSpeed, Verified
+from tfdyno.core.deploy.dataset import READER, Converted, Dataset, ReadSpeed, Verified
+from tfdyno.view.base.documents import fields_of
 from tfdyno.view.base.text import WIDTH, paint, pairs, wrapped
 from tfdyno.words.base.amounts import capital, listed, plural
 from tfdyno.words.bench.comparison import interval_words, ratio_words, verdict_words
@@ -24,27 +24,11 @@ _STYLES = {"faster": "green", "slower": "yellow"}
 SIDES = ("the original", "the converted data")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConvertReport:
-    """A conversion as it is told."""
-
-    folder: str
-    dataset: Dataset
-    kept_shards: int
-    """Finished before this command."""
-    seconds_s: float
-    """The time of writing; 0: all was there."""
-    speed: ReadSpeed | None
-    not_measured: str
-    """Why there is no ``speed``."""
-    notes: tuple[str, ...]
-
-
-def convert_document(told: ConvertReport) -> dict[str, Any]:
+def convert_document(told: Converted) -> dict[str, Any]:
     """Write ``{"output", "records", "shards", "kept_shards", "skipped", "speed", …}``."""
     dataset = told.dataset
     return {
-        "output": told.folder,
+        "output": str(told.folder),
         "records": dataset.records,
         "classes": list(dataset.classes),
         "features": to_builtins(dataset.features),
@@ -69,16 +53,14 @@ def _speed_document(speed: ReadSpeed) -> dict[str, Any]:
         "ratio": found.ratio,
         "interval": list(found.interval),
         "confidence": found.confidence_ratio,
-        "before_per_s": list(speed.before_per_s),
-        "after_per_s": list(speed.after_per_s),
-        "before_pipeline": speed.before_pipeline,
-        "batch_size": speed.batch_size,
-        "image_size": speed.image_size,
-        "whole_epochs": speed.whole_epochs,
-    }
+        **fields_of(
+            speed, "before_per_s", "after_per_s", "before_pipeline", "batch_size", "image_size",
+            "whole_epochs",
+        ),
+    }  # fmt: skip
 
 
-def convert_text(told: ConvertReport, *, width: int = WIDTH, colour: bool = False) -> str:
+def convert_text(told: Converted, *, width: int = WIDTH, colour: bool = False) -> str:
     """Return the whole answer.
 
     Args:
@@ -113,21 +95,18 @@ def verify_text(folder: str, found: Verified, *, width: int = WIDTH, colour: boo
     return "\n".join(blocks)
 
 
-def _headline(told: ConvertReport) -> str:
+def _headline(told: Converted) -> str:
     dataset = told.dataset
     if dataset.settings.kind == "images":
-        what = f"{plural(dataset.records, 'image')} of {_classes(len(dataset.classes))}"
+        classes = plural(len(dataset.classes), "class", "classes")
+        what = f"{plural(dataset.records, 'image')} of {classes}"
     else:
         columns = plural(len(dataset.features), "column")
         what = f"{plural(dataset.records, 'row')} of {columns}"
     return f"{what} in {told.folder}"
 
 
-def _classes(count: int) -> str:
-    return "1 class" if count == 1 else f"{count:,} classes"
-
-
-def _facts(told: ConvertReport) -> list[tuple[str, str]]:
+def _facts(told: Converted) -> list[tuple[str, str]]:
     dataset = told.dataset
     before, after = dataset.source.size_bytes, dataset.size_bytes
     shards = plural(len(dataset.shards), "shard")
@@ -170,12 +149,12 @@ def _label(dataset: Dataset) -> str:
         return ""
     name = dataset.settings.label
     if dataset.classes:
-        return f"; label '{name}' as {_classes(len(dataset.classes))}"
+        return f"; label '{name}' as {plural(len(dataset.classes), 'class', 'classes')}"
     dtype = next(one.dtype for one in dataset.features if one.role == "label")
     return f"; label '{name}' as {dtype}"
 
 
-def _speed(told: ConvertReport, width: int, colour: bool) -> str:
+def _speed(told: Converted, width: int, colour: bool) -> str:
     speed = told.speed
     if speed is None:
         return wrapped(f"Not measured: {told.not_measured}.", width=width)
@@ -213,7 +192,7 @@ def _rate(per_s: Sequence[float], unit: str) -> str:
     return f"{significant(geometric_mean(per_s))} {unit}/s"
 
 
-def _notes(told: ConvertReport, width: int) -> str:
+def _notes(told: Converted, width: int) -> str:
     skipped = told.dataset.skipped
     lines = list(told.notes)
     if skipped:

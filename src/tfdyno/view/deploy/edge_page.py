@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.units import format_bytes, format_si
 from tfdyno.core.deploy.edge_document import edge_document
-from tfdyno.view.base.template import environment, script_safe
-from tfdyno.view.choose.sections import Panel, Section
+from tfdyno.view.base.template import page
+from tfdyno.view.choose.sections import Section, section
 from tfdyno.view.choose.sentences import Finding
 from tfdyno.view.deploy.figure_edge import measured_figure
-from tfdyno.view.draw import palette, svg
 from tfdyno.view.draw.svg import Table
-from tfdyno.words.base.amounts import listed
+from tfdyno.words.base.amounts import listed, short_time
 from tfdyno.words.deploy.edge import (
     BOUND,
     GUESSED,
     MARK,
     class_words,
-    seconds,
     shape_words,
+    span_words,
     threads_words,
     unverified_words,
 )
@@ -45,23 +43,20 @@ def edge_page(report: EdgeReport, *, date: str, version: str) -> str:
     """
     need = report.need
     arithmetic = need.float_arithmetic + need.integer_arithmetic
-    context: dict[str, Any] = {
-        "reference": report.model,
-        "setup": (format_bytes(need.file_bytes), f"{format_si(arithmetic, 'op')} a sample"),
-        "date": date,
-        "headline": headline(report.verdicts),
-        "answer": _answer(report),
-        "sections": (_fit(report.verdicts), *_reasons(report.verdicts), _here(report),
+    return page(
+        "edge",
+        edge_document(report),
+        reference=report.model,
+        setup=(format_bytes(need.file_bytes), f"{format_si(arithmetic, 'op')} a sample"),
+        date=date,
+        headline=headline(report.verdicts),
+        answer=_answer(report),
+        sections=(_fit(report.verdicts), *_reasons(report.verdicts), _here(report),
                      _needs(report), _devices(report.verdicts)),
-        "notes": _notes(report),
-        "commands": _commands(report),
-        "figures_missing": not svg.available(),
-        "variables": palette.variables,
-        "paint_rules": palette.paint_rules,
-        "json": script_safe(to_json(edge_document(report)).decode()),
-        "version": version,
-    }  # fmt: skip
-    return environment().get_template("edge.html.j2").render(context)
+        notes=_notes(report),
+        commands=_commands(report),
+        version=version,
+    )  # fmt: skip
 
 
 def headline(verdicts: Sequence[EdgeVerdict]) -> str:
@@ -84,7 +79,7 @@ def _answer(report: EdgeReport) -> str:
         return f"Nothing was measured. {GUESSED}"
     best = min(report.timings, key=lambda one: one.median_s)
     return (
-        f"A call with one sample takes {seconds(best.median_s)} on this CPU with "
+        f"A call with one sample takes {short_time(best.median_s)} on this CPU with "
         f"{threads_words(best)}. {GUESSED}"
     )
 
@@ -92,7 +87,7 @@ def _answer(report: EdgeReport) -> str:
 def _fit(verdicts: Sequence[EdgeVerdict]) -> Section:
     rows = tuple(
         (f"{one.device} {MARK}" if one.unverified else one.device, "yes" if one.fits else "no",
-         f"{seconds(one.latency_s[0])} to {seconds(one.latency_s[1])}", class_words(one),
+         span_words(one.latency_s), class_words(one),
          BOUND[one.bound_by], _of(one.memory_needed_bytes, one.memory_bytes))
         for one in verdicts
     )  # fmt: skip
@@ -105,8 +100,7 @@ def _fit(verdicts: Sequence[EdgeVerdict]) -> Section:
         f"200 ms; two words where the range spans them. {unverified_words(verdicts)}"
     ).rstrip()
     finding = Finding(heading="Where it fits, and what bounds it there", lead=lead)
-    return Section(id="fit", short="Devices",
-                   panels=(Panel(topic="Devices", finding=finding, table=table),))  # fmt: skip
+    return section("fit", "Devices", finding, table=table)
 
 
 def _devices(verdicts: Sequence[EdgeVerdict]) -> Section:
@@ -120,8 +114,7 @@ def _devices(verdicts: Sequence[EdgeVerdict]) -> Section:
                   text_columns=frozenset((0, 1, 2, 4)))  # fmt: skip
     finding = Finding(heading="What the devices are", lead="Flash is counted where program and "
                       "model share it; elsewhere a file system holds them.")  # fmt: skip
-    return Section(id="devices", short="Names",
-                   panels=(Panel(topic="Names", finding=finding, table=table),))  # fmt: skip
+    return section("devices", "Names", finding, table=table)
 
 
 def _of(needed_bytes: int, bytes_: int) -> str:
@@ -140,8 +133,7 @@ def _reasons(verdicts: Sequence[EdgeVerdict]) -> tuple[Section, ...]:
                   text_columns=frozenset((0, 1, 2)))  # fmt: skip
     finding = Finding(heading="Why it does not fit elsewhere", lead="Each obstacle, with a remedy "
                       "where one is known.")  # fmt: skip
-    panel = Panel(topic="Obstacles", finding=finding, table=table)
-    return (Section(id="reasons", short="Obstacles", panels=(panel,)),)
+    return (section("reasons", "Obstacles", finding, table=table),)
 
 
 def _here(report: EdgeReport) -> Section:
@@ -153,8 +145,7 @@ def _here(report: EdgeReport) -> Section:
         else "The model was not run here."
     )
     finding = Finding(heading="What it takes on this CPU", lead=lead)
-    panel = Panel(topic="Measured here", finding=finding, figures=(drawn,) if drawn else ())
-    return Section(id="here", short="Measured", panels=(panel,))
+    return section("here", "Measured", finding, drawn, topic="Measured here")
 
 
 def _needs(report: EdgeReport) -> Section:
@@ -171,8 +162,7 @@ def _needs(report: EdgeReport) -> Section:
     ]
     table = Table(headings=("What", "Value"), rows=tuple(rows), text_columns=frozenset((0, 1)))
     finding = Finding(heading="What one sample needs", lead="Read from the file itself.")
-    return Section(id="needs", short="Needs",
-                   panels=(Panel(topic="Needs", finding=finding, table=table),))  # fmt: skip
+    return section("needs", "Needs", finding, table=table)
 
 
 def _notes(report: EdgeReport) -> list[str]:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes, format_si
 from tfdyno.view.base.text import paint, wrapped
+from tfdyno.words.base.amounts import short_time
 from tfdyno.words.deploy.edge import (
     BOUND,
     GUESSED,
     MARK,
     class_words,
-    seconds,
     shape_words,
+    span_words,
     threads_words,
     unverified_words,
 )
@@ -78,10 +79,9 @@ def _here(report: EdgeReport, width: int) -> list[str]:
     lines = [wrapped(f"Measured by LiteRT on this CPU ({report.cpu}), one sample a call:",
                      width=width)]  # fmt: skip
     for one in report.timings:
-        low, high = one.interval_s
         lines.append(
-            f"  {threads_words(one):10} {seconds(one.median_s)}  "
-            f"({seconds(low)} to {seconds(high)}; {one.rounds} rounds, {one.calls:,} calls)"
+            f"  {threads_words(one):10} {short_time(one.median_s)}  "
+            f"({span_words(one.interval_s)}; {one.rounds} rounds, {one.calls:,} calls)"
         )
     return lines
 
@@ -91,13 +91,12 @@ def _table(verdicts: Sequence[EdgeVerdict], colour: bool) -> list[str]:
     slugs = max(len("device"), *map(len, names))
     rows = [f"{'device':{slugs}}  fits  {'memory':>19}  {'expected':>18}  class"]
     for name, one in zip(names, verdicts, strict=True):
-        low, high = one.latency_s
         memory = f"{format_bytes(one.memory_needed_bytes)} of {format_bytes(one.memory_bytes)}"
         word, style = ("yes ", "green") if one.fits else ("no  ", "red")
         fits = paint(word, style, colour=colour)
         rows.append(
             f"{name:{slugs}}  {fits}  {memory:>19}  "
-            f"{seconds(low) + ' to ' + seconds(high):>18}  {class_words(one)}"
+            f"{span_words(one.latency_s):>18}  {class_words(one)}"
         )
     return rows
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import to_json
-from tfdyno.view.base.template import environment, script_safe
-from tfdyno.view.choose.sections import Panel, Section
+from tfdyno.view.base.template import page
+from tfdyno.view.choose.sections import Section, section
 from tfdyno.view.choose.sentences import Finding
-from tfdyno.view.deploy.export_document import export_document
+from tfdyno.view.deploy.export_text import export_document
 from tfdyno.view.deploy.figure_export import table_of, trade_off_figure
-from tfdyno.view.draw import palette, svg
 from tfdyno.view.draw.svg import Table
 from tfdyno.words.bench.measurement import environment_words, seconds_words
 from tfdyno.words.deploy.export import (
@@ -37,24 +35,21 @@ def export_page(found: ExportResult) -> str:
     if source.parameter_count:
         setup.append(f"{source.parameter_count:,} parameters")
     setup.append(", ".join(one.format for one in found.artefacts))
-    context: dict[str, Any] = {
-        "reference": source.reference,
-        "setup": tuple(setup),
-        "date": found.created_at[:10],
-        "headline": headline(found),
-        "answer": answer(found),
-        "failures": [f"{one.format} is not kept: {text}." for one in found.artefacts
+    return page(
+        "export",
+        export_document(found),
+        reference=source.reference,
+        setup=tuple(setup),
+        date=found.created_at[:10],
+        headline=headline(found),
+        answer=answer(found),
+        failures=[f"{one.format} is not kept: {text}." for one in found.artefacts
                      for text in one.failures],
-        "sections": (_trade_off(found), _outputs(found), _times(found), _made(found)),
-        "notes": notes(found),
-        "commands": commands(found),
-        "figures_missing": not svg.available(),
-        "variables": palette.variables,
-        "paint_rules": palette.paint_rules,
-        "json": script_safe(to_json(export_document(found)).decode()),
-        "version": found.tfdyno,
-    }  # fmt: skip
-    return environment().get_template("export.html.j2").render(context)
+        sections=(_trade_off(found), _outputs(found), _times(found), _made(found)),
+        notes=notes(found),
+        commands=commands(found),
+        version=found.tfdyno,
+    )  # fmt: skip
 
 
 def _trade_off(found: ExportResult) -> Section:
@@ -71,10 +66,8 @@ def _trade_off(found: ExportResult) -> Section:
         "at most. "
     )
     lead += accuracy_lines(found)
-    panel = Panel(topic="Trade-off", finding=Finding(heading=heading, lead=lead),
-                  figures=(drawn,) if drawn else (),
-                  table=None if drawn else table_of(found))  # fmt: skip
-    return Section(id="trade", short="Trade-off", panels=(panel,))
+    finding = Finding(heading=heading, lead=lead)
+    return section("trade", "Trade-off", finding, drawn, table=None if drawn else table_of(found))
 
 
 def _outputs(found: ExportResult) -> Section:
@@ -95,8 +88,7 @@ def _outputs(found: ExportResult) -> Section:
     headings = ("Format", "Output", "Largest", "Mean", "Relative",
                 *(["Same top-1"] * names_classes))  # fmt: skip
     table = Table(headings=headings, rows=rows, text_columns=frozenset((0, 1)))
-    return Section(id="outputs", short="Outputs",
-                   panels=(Panel(topic="Outputs", finding=finding, table=table),))  # fmt: skip
+    return section("outputs", "Outputs", finding, table=table)
 
 
 def _times(found: ExportResult) -> Section:
@@ -114,8 +106,7 @@ def _times(found: ExportResult) -> Section:
     headings = ("Format", "Batch", "Model", "Export", "Ratio", "Rounds × calls")
     table = Table(headings=headings, rows=rows)
     finding = Finding(heading="Time of a call on this machine's CPU", lead=lead)
-    return Section(id="times", short="Time",
-                   panels=(Panel(topic="Time", finding=finding, table=table),))  # fmt: skip
+    return section("times", "Time", finding, table=table)
 
 
 def _made(found: ExportResult) -> Section:
@@ -129,5 +120,4 @@ def _made(found: ExportResult) -> Section:
     table = Table(headings=("What", "Value"), rows=tuple(rows), text_columns=frozenset((0, 1)))
     finding = Finding(heading="What it was made from",
                       lead="The same stands in export.json with what was written.")  # fmt: skip
-    return Section(id="made", short="Lineage",
-                   panels=(Panel(topic="Lineage", finding=finding, table=table),))  # fmt: skip
+    return section("made", "Lineage", finding, table=table)

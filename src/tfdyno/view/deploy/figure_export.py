@@ -9,7 +9,7 @@ from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import Anchor
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import Plane, marks, padded, placed_labels, plane, rules, spec
+from tfdyno.view.draw.plane import Plane, padded, placed_labels, plane, rules, spec, spots
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
 from tfdyno.words.deploy.export import HEADINGS, cells, difference_words, used_columns
 
@@ -117,13 +117,7 @@ def _dots(timed: list[Artefact], board: Plane) -> Spec:
         x, y = board.point(_call_ms(one)[1], _apart(one))
         fill = paint("c1") if one.kept else paint("bg")
         rows.append({"x": x, "y": y, "fill": fill, "tip": _tip(one)})
-    return marks(
-        {"type": "point", "strokeWidth": 1.75, "opacity": 1, "aria": True, "size": 90,
-         "stroke": paint("c1")},
-        rows,
-        fill={"field": "fill", "type": "nominal", "scale": None},
-        description={"field": "tip"},
-    )  # fmt: skip
+    return spots(rows, strokeWidth=1.75, size=90, stroke=paint("c1"))
 
 
 def _anchor(one: Artefact, board: Plane) -> Anchor:

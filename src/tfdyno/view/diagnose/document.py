@@ -11,9 +11,12 @@ from tfdyno.core.measure.measurement import Environment
 from tfdyno.core.measure.memory_outlook import MemoryOutlook
 from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.core.recipe.recipe import Recipe, diff
+from tfdyno.view.base.documents import fields_of
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis
+
+_TIMES = ("split_s", "compute_s", "step_s", "held_s", "batch_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +89,7 @@ def diagnose_document(told: DiagnoseReport) -> dict[str, Any]:
     return {
         "primary": _finding(diagnosis.primary, told),
         "findings": [_finding(one, told) for one in diagnosis.findings],
-        "split_s": dict(diagnosis.split_s),
-        "compute_s": dict(diagnosis.compute_s),
-        "step_s": diagnosis.step_s,
-        "held_s": diagnosis.held_s,
-        "batch_s": diagnosis.batch_s,
-        "stages": to_builtins(diagnosis.stages),
+        **fields_of(diagnosis, *_TIMES, "stages"),
         "after": _after(told.proven.after),
         "title": diagnosis.title,
         "workload": told.reference,
@@ -118,9 +116,8 @@ def _after(after: StepDiagnosis | None) -> dict[str, Any] | None:
     """Say where the time goes with all that was kept; None: nothing was, or nobody looked again."""
     if after is None:
         return None
-    names = ("split_s", "compute_s", "step_s", "held_s", "batch_s")
     return {
-        **{name: to_builtins(getattr(after, name)) for name in names},
+        **fields_of(after, *_TIMES),
         "primary": {"class": after.primary.bottleneck_class, "cause": after.primary.cause,
                     "summary": after.primary.summary},
     }  # fmt: skip
@@ -136,10 +133,7 @@ def _finding(one: Bottleneck, told: DiagnoseReport) -> dict[str, Any]:
         "evidence": [f"{seen.source}: {seen.text}" for seen in one.evidence],
         "fix": [": ".join(filter(None, (step.text.rstrip("."), step.command))) for step in one.fix],
         "steps": to_builtins(one.fix),
-        "expected_gain": to_builtins(one.expected_gain),
-        "proven_gain": to_builtins(one.proven_gain),
-        "settings": dict(one.settings),
-        "place": one.place,
+        **fields_of(one, "expected_gain", "proven_gain", "settings", "place"),
         "kept": proof.kept if proof else None,
         "agrees": proof.agreement.agrees if proof and proof.agreement else None,
     }

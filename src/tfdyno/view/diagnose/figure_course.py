@@ -20,8 +20,8 @@ from tfdyno.view.diagnose.course import (
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import text_width
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import LogAxis, line, marks, rules
-from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
+from tfdyno.view.draw.plane import LogAxis, line, rules, spots
+from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
 from tfdyno.words.base.amounts import step_unit
 from tfdyno.words.bench.measurement import seconds_words
 
@@ -109,19 +109,14 @@ def _spec(timeline: TimelineFacts, one: StepDiagnosis, frame: _Frame) -> Spec:
     last = ends(timeline)
     places = [(frame.x(step), frame.y(s)) for step, s in zip(last, timeline.whole_s, strict=True)]
     held_px = frame.y(one.held_s) if one.held_s else 0.0
-    return {
-        "width": frame.width_px,
-        "height": frame.height_px,
-        "padding": {"left": _LEFT_PX[frame.total_px], "right": _RIGHT_PX, "top": 40, "bottom": 40},
-        "layer": [
-            *_axes(frame),
-            line(thinned(places), color=paint("c1"), strokeWidth=1.25),
-            *(rules([(0.0, held_px, frame.width_px, held_px)], color=paint("ink"), strokeWidth=1.5,
-                    strokeDash=[5, 4]) if one.held_s else []),
-            *_stalls(timeline, frame),
-            *_labels(timeline, frame),
-        ],
-    }  # fmt: skip
+    return framed(frame.width_px, frame.height_px, (_LEFT_PX[frame.total_px], 40, _RIGHT_PX, 40), [
+        *_axes(frame),
+        line(thinned(places), color=paint("c1"), strokeWidth=1.25),
+        *(rules([(0.0, held_px, frame.width_px, held_px)], color=paint("ink"), strokeWidth=1.5,
+                strokeDash=[5, 4]) if one.held_s else []),
+        *_stalls(timeline, frame),
+        *_labels(timeline, frame),
+    ])  # fmt: skip
 
 
 def _axes(frame: _Frame) -> list[Spec]:
@@ -144,12 +139,11 @@ def _axes(frame: _Frame) -> list[Spec]:
 def _stalls(timeline: TimelineFacts, frame: _Frame) -> list[Spec]:
     layers = []
     for kind in KINDS:
-        rows = [{"x": frame.x(each.step), "y": frame.y(each.whole_s), "t": stall_words(each)}
+        rows = [{"x": frame.x(each.step), "y": frame.y(each.whole_s), "tip": stall_words(each)}
                 for each in timeline.stalls if stall_kind(each) == kind]  # fmt: skip
-        style = {"type": "point", "filled": True, "size": 46, "color": paint(COLOURS[kind]),
-                 "opacity": 1, "stroke": paint("bg"), "strokeWidth": 1, "aria": True}  # fmt: skip
         if rows:
-            layers.append(marks(style, rows, description={"field": "t"}))
+            layers.append(spots(rows, filled=True, size=46, color=paint(COLOURS[kind]),
+                                stroke=paint("bg"), strokeWidth=1))  # fmt: skip
     return layers
 
 

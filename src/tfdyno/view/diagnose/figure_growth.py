@@ -11,11 +11,11 @@ from tfdyno.core.base.units import HOUR_S, format_bytes, significant
 from tfdyno.view.bench.runs import round_ticks
 from tfdyno.view.diagnose.growth_text import bytes_range, hours_words
 from tfdyno.view.draw.bars import texts
-from tfdyno.view.draw.figure_memory import HEIGHT_PX, LEFT_PX, RIGHT_PX, bytes_axis
+from tfdyno.view.draw.figure_memory import HEIGHT_PX, LEFT_PX, PADDING_PX, RIGHT_PX, bytes_axis
 from tfdyno.view.draw.labels import text_width
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import line, marks, rules
-from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
+from tfdyno.view.draw.plane import area, dots, line, rules
+from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
 from tfdyno.words.base.amounts import short_hours
 
 if TYPE_CHECKING:
@@ -63,17 +63,12 @@ class _Plot:
     def wedge(self, low: Points, high: Points) -> Spec:
         """Return what lies between two lines over the same steps."""
         places = [(self.at(*one), self.at(*two)) for one, two in zip(low, high, strict=True)]
-        rows = [{"x": x, "y": above, "b": below} for (x, below), (_, above) in places]
-        style = {"type": "area", "color": paint("muted"), "opacity": 0.25}
-        return marks(style, rows, y2={"field": "b"})
+        ends = [(x, above, below) for (x, below), (_, above) in places]
+        return area(ends, color=paint("muted"), opacity=0.25)
 
     def spec(self, drawn: Sequence[Spec]) -> Spec:
-        return {
-            "width": self.length_px,
-            "height": HEIGHT_PX,
-            "padding": {"left": LEFT_PX, "right": RIGHT_PX, "top": 26, "bottom": 38},
-            "layer": [*bytes_axis(self.length_px, self.end_bytes), *self._steps(), *drawn],
-        }
+        axis = bytes_axis(self.length_px, self.end_bytes)
+        return framed(self.length_px, HEIGHT_PX, PADDING_PX, [*axis, *self._steps(), *drawn])
 
     def _steps(self) -> list[Spec]:
         muted, bottom = paint("muted"), HEIGHT_PX
@@ -211,11 +206,10 @@ def _outlook_spec(one: MemoryOutlook, full_in: str, total_px: int) -> Spec:
     words = f"full in about {full_in}"
     half = text_width(words, FONT_PX, bold=True) / 2
     beside = min(max(x, half), plot.length_px - half)
-    dot = {"type": "point", "filled": True, "size": 44, "color": paint("bad"), "opacity": 1}
     return plot.spec([
         plot.wedge(low, high),
         plot.line([(0.0, used), (until.best, most)], "c1", strokeWidth=1.75),
         *rules([(left, top, plot.length_px, top)], color=paint("bad"), strokeWidth=1.5),
-        marks(dot, [{"x": x, "y": top}]),
+        *dots([(x, top)], size=44, color=paint("bad"), opacity=1),
         *texts([(beside, top - 11.0, words)], align="center", fontWeight=600),
     ])  # fmt: skip

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.view.diagnose.words import class_words, shares
-from tfdyno.view.draw.bar_scale import absolute
-from tfdyno.view.draw.bars import BarChart, Row, Segment, narrow, wide
-from tfdyno.view.draw.svg import Figure, Key, Table, draw
+from tfdyno.view.draw.bars import BarChart, Row, Segment, absolute, bar_figure
+from tfdyno.view.draw.svg import Figure, Key, Table
 from tfdyno.words.base.amounts import capital, listed, percent, step_unit
 from tfdyno.words.bench.measurement import seconds_words
 
@@ -50,10 +49,9 @@ def split_figure(told: DiagnoseReport) -> Figure:
            if any(one.split_s.get(part, 0.0) > 0 for one in shown for part in parts)]  # fmt: skip
     if measured_s:
         key.append(Key(text=_MEASURED[0], variable=_MEASURED[1]))
-    return Figure(
+    return bar_figure(
+        chart,
         label=_label(told, measured_s),
-        wide=draw(wide(chart)),
-        narrow=draw(narrow(chart)),
         key=tuple(key),
         table=_table(shown, measured_s),
         caption="One step, by what it spends its time on",
@@ -114,11 +112,9 @@ def compute_figure(one: StepDiagnosis) -> Figure | None:
         return None
     chart = _classes(known)
     parts = [f"{row.name} {row.number}" for row in chart.rows]
-    return Figure(
+    return bar_figure(
+        chart,
         label=f"Bars of the computing of one step by class of operation: {listed(parts)}.",
-        wide=draw(wide(chart)),
-        narrow=draw(narrow(chart)),
-        key=(),
         table=Table(
             headings=("Operations", "Of a step", "Share of computing"),
             rows=tuple((row.name, *row.number.split(" · ")) for row in chart.rows),

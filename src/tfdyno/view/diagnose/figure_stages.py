@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.view.diagnose.course import bytes_rate_words, rate_words, told_stages
-from tfdyno.view.draw.bar_scale import absolute
-from tfdyno.view.draw.bars import Row, Segment, narrow, wide
-from tfdyno.view.draw.svg import Figure, Key, Table, draw
+from tfdyno.view.draw.bars import Row, Segment, absolute, bar_figure
+from tfdyno.view.draw.svg import Figure, Key, Table
 from tfdyno.words.base.amounts import listed, percent, step_unit
 from tfdyno.words.bench.measurement import seconds_words
 
@@ -36,11 +35,10 @@ def stages_figure(one: StepDiagnosis, samples: int) -> Figure | None:
                      limit_text=f"the step alone: {seconds_words(one.held_s)}")  # fmt: skip
     parts = [f"{row.name} {row.number}" for row in rows]
     step = f"; the step by itself takes {seconds_words(one.held_s)}" if one.held_s else ""
-    return Figure(
+    return bar_figure(
+        chart,
         label=f"Bars of what each stage of the input pipeline takes of a batch and of the samples "
         f"that it could give: {listed(parts)}{step}.",
-        wide=draw(wide(chart)),
-        narrow=draw(narrow(chart)),
         key=(Key(text="one stage", variable="c2"), Key(text="the whole pipeline", variable="c1"))
         if len(stages) > 1 else (),
         table=_table(one, samples),

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import HOUR_S, format_bytes, significant
-from tfdyno.view.choose.sections import Panel, Section
+from tfdyno.view.choose.sections import Section, section
 from tfdyno.view.choose.sentences import Finding
 from tfdyno.view.diagnose import findings as diagnose_findings
 from tfdyno.view.diagnose.figure_growth import moved_figure, outlook_figure
@@ -37,15 +37,16 @@ def growth_page(told: DiagnoseReport) -> str:
         told: What came out, with its ``growth``.
     """
     others = told.proven.diagnosis.findings[1:]
-    own = {
-        "answer": answer(told),
-        "box": box(told),
-        "others": [told_finding(one, told) for one in others],
-        "sections": tuple(_section(one, told) for one in told.growth),
-        "findings": _more(len(others)) if others else None,
-        "measured": measured(told),
-    }
-    return page_of(told, own, leak_document(told))
+    return page_of(
+        told,
+        leak_document(told),
+        answer=answer(told),
+        box=box(told),
+        others=[told_finding(one, told) for one in others],
+        sections=tuple(_section(one, told) for one in told.growth),
+        findings=_more(len(others)) if others else None,
+        measured=measured(told),
+    )
 
 
 def answer(told: DiagnoseReport) -> str:
@@ -122,14 +123,10 @@ def _section(one: MemoryOutlook, told: DiagnoseReport) -> Section:
     name = {"host": "Host", TENSORS: "Tensors"}.get(one.where, one.where)
     whose = _whose(one.where)
     course = _course(one, told)
-    drawn = (moved_figure(course, whose) if course else None, outlook_figure(one, whose))
-    panel = Panel(
-        topic=f"Memory: {name}",
-        finding=_finding(one),
-        figures=tuple(each for each in drawn if each),
-    )
-    identifier = one.where.lower().replace(":", "-")
-    return Section(id=f"memory-{identifier}", short=name, panels=(panel,))
+    moved = moved_figure(course, whose) if course else None
+    identifier = f"memory-{one.where.lower().replace(':', '-')}"
+    drawn = (moved, outlook_figure(one, whose))
+    return section(identifier, name, _finding(one), *drawn, topic=f"Memory: {name}")
 
 
 def _finding(one: MemoryOutlook) -> Finding:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.codec import to_json
 from tfdyno.core.recipe.recipe import diff
-from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.base.template import page
 from tfdyno.view.bench.tables import Pair, machine_rows
-from tfdyno.view.choose.sections import Panel, Section
+from tfdyno.view.choose.sections import Section, section
 from tfdyno.view.diagnose import findings as diagnose_findings
 from tfdyno.view.diagnose.document import diagnose_document
 from tfdyno.view.diagnose.figure_course import course_figure
 from tfdyno.view.diagnose.figure_split import compute_figure, split_figure
 from tfdyno.view.diagnose.figure_stages import stages_figure
 from tfdyno.view.diagnose.words import next_steps, proof_words, run_words
-from tfdyno.view.draw import palette, svg
 from tfdyno.words.base.amounts import capital
 from tfdyno.words.recipe.settings import value_words
 
@@ -30,52 +28,48 @@ def diagnose_page(told: DiagnoseReport) -> str:
     """Make the page; it loads nothing from anywhere and reads without JavaScript."""
     findings = told.proven.diagnosis.findings
     is_no_change = not told.proven.diagnosis.primary.asks_for_change
-    own = {
-        "answer": diagnose_findings.answer(told),
-        "box": diagnose_findings.box(told),
-        "step": diagnose_findings.step(told),
-        "split": split_figure(told),
-        "others": [told_finding(one, told) for one in findings[1:]],
-        "sections": _sections(told),
-        "findings": diagnose_findings.findings(told),
-        "rows": [] if is_no_change else [diagnose_findings.row(one, told) for one in findings],
-        "left": told.proven.left if told.tried else (),
-        "measured": diagnose_findings.measured(told),
-    }
-    return page_of(told, own, diagnose_document(told))
+    return page_of(
+        told,
+        diagnose_document(told),
+        answer=diagnose_findings.answer(told),
+        box=diagnose_findings.box(told),
+        step=diagnose_findings.step(told),
+        split=split_figure(told),
+        others=[told_finding(one, told) for one in findings[1:]],
+        sections=_sections(told),
+        findings=diagnose_findings.findings(told),
+        rows=[] if is_no_change else [diagnose_findings.row(one, told) for one in findings],
+        left=told.proven.left if told.tried else (),
+        measured=diagnose_findings.measured(told),
+    )
 
 
-def page_of(told: DiagnoseReport, own: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+def page_of(told: DiagnoseReport, document: Mapping[str, Any], **own: Any) -> str:
     """Return what the page of every diagnosis has, filled.
 
     Args:
         told: What came out.
-        own: What the template takes besides, of what was asked for.
         document: The whole answer, kept in the page as JSON.
+        own: What the template takes besides, of what was asked for.
     """
     diagnosis = told.proven.diagnosis
     primary = diagnosis.primary
-    context: dict[str, Any] = {
-        "reference": told.reference,
-        "setup": tuple(filter(None, (diagnosis.title, run_words(told.facts)))),
-        "date": told.made_on,
-        "headline": primary.summary.rstrip("."),
-        "primary": told_finding(primary, told),
-        "is_no_change": not primary.asks_for_change,
-        "split": None,
-        "rows": (),
-        "left": (),
-        "tables": _tables(told),
-        "notes": told.notes,
-        "written": told.written,
-        "commands": [(typed, capital(purpose)) for _, purpose, typed in next_steps(told)],
-        "figures_missing": not svg.available(),
-        "variables": palette.variables,
-        "paint_rules": palette.paint_rules,
-        "json": script_safe(to_json(document).decode()),
-        "version": told.environment.tfdyno if told.environment else "",
-    }
-    return environment().get_template("diagnose.html.j2").render(context | dict(own))
+    return page(
+        "diagnose",
+        document,
+        reference=told.reference,
+        setup=tuple(filter(None, (diagnosis.title, run_words(told.facts)))),
+        date=told.made_on,
+        headline=primary.summary.rstrip("."),
+        primary=told_finding(primary, told),
+        is_no_change=not primary.asks_for_change,
+        tables=_tables(told),
+        notes=told.notes,
+        written=told.written,
+        commands=[(typed, capital(purpose)) for _, purpose, typed in next_steps(told)],
+        version=told.environment.tfdyno if told.environment else "",
+        **({"split": None, "rows": (), "left": ()} | own),
+    )
 
 
 def told_finding(one: Bottleneck, told: DiagnoseReport) -> dict[str, Any]:
@@ -95,18 +89,15 @@ def _sections(told: DiagnoseReport) -> tuple[Section, ...]:
     """Return those that have something to show."""
     diagnosis, timeline, found = told.proven.diagnosis, told.facts.timeline, list[Section]()
     if drawing := compute_figure(diagnosis):
-        panel = Panel(topic="Computing", finding=diagnose_findings.computing(diagnosis),
-                      figures=(drawing,))  # fmt: skip
-        found.append(Section(id="computing", short="Computing", panels=(panel,)))
+        finding = diagnose_findings.computing(diagnosis)
+        found.append(section("computing", "Computing", finding, drawing))
     if timeline and (drawing := course_figure(timeline, diagnosis)):
-        panel = Panel(topic="Over time", finding=diagnose_findings.course(timeline),
-                      figures=(drawing,))  # fmt: skip
-        found.append(Section(id="course", short="Over time", panels=(panel,)))
+        finding = diagnose_findings.course(timeline)
+        found.append(section("course", "Over time", finding, drawing))
     samples = told.samples_of_step
     if drawing := stages_figure(diagnosis, samples):
-        panel = Panel(topic="Input pipeline", finding=diagnose_findings.stages(diagnosis, samples),
-                      figures=(drawing,))  # fmt: skip
-        found.append(Section(id="stages", short="Input pipeline", panels=(panel,)))
+        finding = diagnose_findings.stages(diagnosis, samples)
+        found.append(section("stages", "Input pipeline", finding, drawing))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base.text import WIDTH, paint, table, wrapped
+from tfdyno.view.base.text import COLUMN, WIDTH, block, paint, table, wrapped
 from tfdyno.view.diagnose.course import (
     highs,
     longest_stalls,
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 MOST_EVIDENCE = 3
 MOST_STAGES = 6
-COLUMN = 12
-"""Where the text behind a label begins."""
 _SIDE = 6
 """Columns right of a bar, for its share."""
 _STYLES = {"error": "red", "warning": "yellow", "note": "green"}
@@ -194,11 +192,7 @@ class Layout:
         head = self.labelled(label, "")
         lines = []
         if text:
-            filled = wrapped(text, width=self.width, first=head, rest=" " * COLUMN)
-            if style and label:
-                marked = paint(label, style, colour=self.colour)
-                filled = filled.replace(label, marked, 1)
-            lines.append(filled)
+            lines.append(block(label, text, self.width, style=style, colour=self.colour))
         if typed:
             lead = " " * (COLUMN + 2) if text else head
             lines.append(lead + paint(typed, "cyan", colour=self.colour))

@@ -1,11 +1,13 @@
-"""The report about a cluster on a terminal: the answer, findings, then a table by node."""
+"""The report about a cluster as terminal text (answer, findings, a table by node) and as JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.units import MIB, format_bytes, format_si
-from tfdyno.view.base.text import WIDTH, paint, table, wrapped
+from tfdyno.view.base.text import COLUMN, WIDTH, block, paint, table, wrapped
+from tfdyno.view.doctor.document import finding_document
 from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 MARKS = {"error": "✗", "warning": "!", "note": "·"}
 STYLES = {"error": "red", "warning": "yellow", "note": "dim"}
 MOST_SEEN = 6
-COLUMN = 12
 
 
 def cluster_text(report: ClusterReport, *, width: int = WIDTH, colour: bool = False) -> str:
@@ -32,8 +33,8 @@ def cluster_text(report: ClusterReport, *, width: int = WIDTH, colour: bool = Fa
     parts += [_finding(one, width, colour) for one in report.findings]
     parts += [_nodes(report.facts, width, colour)]
     parts += filter(None, [_exchanges(report.bandwidths, width, colour)])
-    rest = [_block("fine", " · ".join(report.fine), width)] if report.fine else []
-    rest += [_block("" if number else "not run", note, width)
+    rest = [block("fine", " · ".join(report.fine), width)] if report.fine else []
+    rest += [block("" if number else "not run", note, width)
              for number, note in enumerate(report.facts.notes)]  # fmt: skip
     parts += ["\n".join(rest)] if rest else []
     return "\n\n".join(parts)
@@ -66,17 +67,13 @@ def _finding(one: Finding, width: int, colour: bool) -> str:
     seen = [f"{evidence.source}: {evidence.text}" for evidence in one.evidence]
     left = len(seen) - MOST_SEEN
     seen = [*seen[:MOST_SEEN], *([f"and {left} more"] if left > 0 else [])]
-    lines += [_block("" if number else "because", text, width) for number, text in enumerate(seen)]
-    lines.append(_block("harm", one.why, width))
+    lines += [block("" if number else "because", text, width) for number, text in enumerate(seen)]
+    lines.append(block("harm", one.why, width))
     for step in one.fix:
-        lines.append(_block("fix", step.text, width))
+        lines.append(block("fix", step.text, width))
         if step.command:
             lines.append(" " * (COLUMN + 2) + paint(step.command, "cyan", colour=colour))
     return "\n".join(lines)
-
-
-def _block(label: str, text: str, width: int) -> str:
-    return wrapped(text, width=width, first=f"  {label}".ljust(COLUMN), rest=" " * COLUMN)
 
 
 def _nodes(facts: ClusterFacts, width: int, colour: bool) -> str:
@@ -125,10 +122,22 @@ def _exchanges(bandwidths: Sequence[Bandwidth], width: int, colour: bool) -> str
         ])  # fmt: skip
     headers = ["all-reduce", "size", "bus", "90 % of repeats", "expected", "smallest"]
     lines = [table(headers, rows, width=width, elastic=0, spare=(3, 5), colour=colour)]
-    lines += [_block("expected", one.expected_from, width) for one in bandwidths]
+    lines += [block("expected", one.expected_from, width) for one in bandwidths]
     return "\n".join(lines)
 
 
 def _lower(sentence: str) -> str:
     """Return a sentence after a colon: names of variables keep their capitals."""
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
+
+
+def cluster_document(report: ClusterReport) -> dict[str, Any]:
+    """Return the report under its documented keys, findings as ``doctor --json`` has them."""
+    return {
+        "answer": answer(report),
+        "can_train": not report.exit_code,
+        "findings": [finding_document(one) for one in report.findings],
+        "bandwidths": to_builtins(report.bandwidths),
+        "fine": list(report.fine),
+        "facts": to_builtins(report.facts),
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base.text import WIDTH, paint, shorten, shown_width, wrapped
+from tfdyno.view.base.text import COLUMN, WIDTH, paint, shorten, shown_width, wrapped
 from tfdyno.words.doctor.languages import counted, word
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ ALIKE = 60
 """Characters at the end of two lines that say that they tell the same."""
 _PREFIX = r"^(?:\d{4}-\d\d-\d\d[ T][\d:.,]+:? )?(?:[IWEF](?:\d{4} [\d:.]+ +\d+)? ?)[\w./-]+:\d+\] "
 MOST_KINDS = 5
-COLUMN = 12
-"""Where the text behind a label begins."""
 
 
 def doctor_text(

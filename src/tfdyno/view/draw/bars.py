@@ -5,12 +5,13 @@ On a narrow page name and number stand above the bar, so that long names never s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.view.draw.labels import text_width
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Spec
+from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +78,41 @@ class _Layout:
         return self.total_px - self.left_px - self.right_px
 
 
-def wide(chart: BarChart) -> Spec:
+def absolute(
+    rows: tuple[Row, ...], title: str, *, limit: float = 0.0, limit_text: str = ""
+) -> BarChart:
+    """Draw rows on an axis that ends at a round number beyond the longest bar, and a limit."""
+    longest = max([limit, *(sum(segment.value for segment in row.segments) for row in rows)])
+    step = _round_step(longest / 4)
+    end = step * math.ceil(longest / step - 1e-9)
+    ticks = tuple(step * k for k in range(round(end / step) + 1))
+    return BarChart(
+        rows=rows, end=end, ticks=ticks, tick_format=",~f", axis_title=title, limit=limit,
+        limit_text=limit_text,
+    )  # fmt: skip
+
+
+def _round_step(value: float) -> float:
+    """Return the next 1, 2 or 5 × a power of ten at or above ``value``."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= value * (1 - 1e-9))
+
+
+def bar_figure(
+    chart: BarChart, *, label: str, table: Table, key: tuple[Key, ...] = (), caption: str = ""
+) -> Figure:
+    """Draw a chart in both layouts, with what a figure has besides."""
+    return Figure(
+        label=label,
+        wide=draw(_wide(chart)),
+        narrow=draw(_narrow(chart)),
+        key=key,
+        table=table,
+        caption=caption,
+    )
+
+
+def _wide(chart: BarChart) -> Spec:
     """Return layout for a page of 936 px: names left of the bars, numbers right of them."""
     names = max((text_width(row.name, FONT_PX, bold=row.strong) for row in chart.rows), default=0)
     numbers = max((text_width(row.number, FONT_PX) for row in chart.rows), default=0)
@@ -85,7 +120,7 @@ def wide(chart: BarChart) -> Spec:
     return _spec(chart, layout)
 
 
-def narrow(chart: BarChart) -> Spec:
+def _narrow(chart: BarChart) -> Spec:
     """Return layout for a phone of 360 px: names and numbers above the bars."""
     layout = _Layout(NARROW_PX, 2, 14, 42, 14, 21, narrow=True)
     rows = tuple(_fitted(row, layout.width_px) for row in chart.rows)
@@ -112,26 +147,16 @@ def _fitted(row: Row, width_px: float) -> Row:
 def _spec(chart: BarChart, layout: _Layout) -> Spec:
     height = layout.row_px * len(chart.rows)
     head = _HEAD_PX if chart.limit else 6
-    return {
-        "width": layout.width_px,
-        "height": height,
-        "padding": {
-            "left": layout.left_px,
-            "right": layout.right_px,
-            "top": head,
-            "bottom": _AXIS_PX,
-        },
-        "layer": [
-            _bars(chart, layout),
-            *_track(chart, layout),
-            *_numerals(chart, layout),
-            *_ranges(chart, layout),
-            *_limit(chart, layout, height),
-            *_names(chart, layout),
-            *_title(chart, layout, height),
-        ],
-        "resolve": {"scale": {"y": "independent"}},
-    }
+    drawn = framed(layout.width_px, height, (layout.left_px, head, layout.right_px, _AXIS_PX), [
+        _bars(chart, layout),
+        *_track(chart, layout),
+        *_numerals(chart, layout),
+        *_ranges(chart, layout),
+        *_limit(chart, layout, height),
+        *_names(chart, layout),
+        *_title(chart, layout, height),
+    ])  # fmt: skip
+    return drawn | {"resolve": {"scale": {"y": "independent"}}}
 
 
 def _top(index: int, layout: _Layout) -> float:
@@ -185,12 +210,8 @@ def _track(chart: BarChart, layout: _Layout) -> list[Spec]:
         if used < chart.track:
             top = _top(index, layout)
             values.append({"a": used, "b": chart.track, "y": top, "z": top + layout.bar_px})
-    if not values:
-        return []
     mark = {"type": "rect", "color": paint("track"), "aria": False}
-    return [
-        _layer(mark, values, x=_value("a"), x2={"field": "b"}, y=_pixels("y"), y2={"field": "z"})
-    ]
+    return _layer(mark, values, x=_value("a"), x2={"field": "b"}, y=_pixels("y"), y2={"field": "z"})
 
 
 def _numerals(chart: BarChart, layout: _Layout) -> list[Spec]:
@@ -204,8 +225,6 @@ def _numerals(chart: BarChart, layout: _Layout) -> list[Spec]:
                 middle = _top(index, layout) + layout.bar_px / 2 + 0.5
                 values.append({"a": start + segment.value / 2, "y": middle, "t": segment.numeral})
             start += segment.value
-    if not values:
-        return []
     mark = {
         "type": "text",
         "align": "center",
@@ -214,7 +233,7 @@ def _numerals(chart: BarChart, layout: _Layout) -> list[Spec]:
         "color": paint("bg"),
         "aria": False,
     }
-    return [_layer(mark, values, x=_value("a"), y=_pixels("y"), text={"field": "t"})]
+    return _layer(mark, values, x=_value("a"), y=_pixels("y"), text={"field": "t"})
 
 
 def _ranges(chart: BarChart, layout: _Layout) -> list[Spec]:
@@ -227,10 +246,8 @@ def _ranges(chart: BarChart, layout: _Layout) -> list[Spec]:
         for index, row in enumerate(chart.rows)
         if row.high > row.low
     ]
-    if not values:
-        return []
     mark = {"type": "rule", "strokeWidth": 1.5, "color": paint("ink"), "aria": False}
-    return [_layer(mark, values, x=_value("a"), x2={"field": "b"}, y=_pixels("y"))]
+    return _layer(mark, values, x=_value("a"), x2={"field": "b"}, y=_pixels("y"))
 
 
 def _limit(chart: BarChart, layout: _Layout, height: float) -> list[Spec]:
@@ -244,8 +261,8 @@ def _limit(chart: BarChart, layout: _Layout, height: float) -> list[Spec]:
         line = [{"a": chart.limit, "y": top - 3, "z": top + layout.bar_px + 3} for top in tops]
     words = [{"a": chart.limit, "y": -12, "t": chart.limit_text}]
     return [
-        _layer(rule, line, x=_value("a"), y=_pixels("y"), y2={"field": "z"}),
-        _layer(text, words, x=_value("a"), y=_pixels("y"), text={"field": "t"}),
+        *_layer(rule, line, x=_value("a"), y=_pixels("y"), y2={"field": "z"}),
+        *_layer(text, words, x=_value("a"), y=_pixels("y"), text={"field": "t"}),
     ]
 
 
@@ -275,15 +292,15 @@ def _title(chart: BarChart, layout: _Layout, height: float) -> list[Spec]:
 
 def texts(places: Sequence[tuple[float, float, str]], **mark: object) -> list[Spec]:
     """Draw texts of one style at places in pixels of the data area, as one layer; none if empty."""
-    if not places:
-        return []
     rows = [{"x": x, "y": y, "t": text} for x, y, text in places]
     style = {"type": "text", "aria": False, **mark}
-    return [_layer(style, rows, x=_pixels("x"), y=_pixels("y"), text={"field": "t"})]
+    return _layer(style, rows, x=_pixels("x"), y=_pixels("y"), text={"field": "t"})
 
 
-def _layer(mark: Spec, values: list[dict[str, Any]], **encoding: Spec) -> Spec:
-    return {"data": {"values": values}, "mark": mark, "encoding": encoding}
+def _layer(mark: Spec, values: list[dict[str, Any]], **encoding: Spec) -> list[Spec]:
+    """Return a layer, none without values."""
+    layer = {"data": {"values": values}, "mark": mark, "encoding": encoding}
+    return [layer] if values else []
 
 
 def _pixels(field: str) -> Spec:

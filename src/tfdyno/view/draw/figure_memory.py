@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.units import format_bytes
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import line, marks, rules
-from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Spec, Table, draw
+from tfdyno.view.draw.plane import area, dots, line, rules
+from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Spec, Table, draw, framed
 from tfdyno.words.base import amounts
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HEIGHT_PX = 150.0
 LEFT_PX, RIGHT_PX = 44.0, 14.0
+PADDING_PX = (LEFT_PX, 26, RIGHT_PX, 38)
 _ROOM = 1.15
 """Height of the axes over that of the peak: its words stand above it."""
 _MOST_TICKS = 4
@@ -38,7 +39,6 @@ def live_figure(estimate: Estimate) -> Figure | None:
         f"{format_bytes(last, 2)} at its end.",
         wide=draw(_spec(estimate, WIDE_PX)),
         narrow=draw(_spec(estimate, NARROW_PX)),
-        key=(),
         table=Table(
             headings=("Largest at the peak", "Part", "Size", "Share"),
             rows=tuple(_row(one, peak_bytes) for one in estimate.largest_buffers),
@@ -88,7 +88,9 @@ def _spec(estimate: Estimate, width_px: float) -> Spec:
     length = width_px - LEFT_PX - RIGHT_PX
     share, peak_bytes = peak_of(estimate)
     curve = [(at * length, height_px(alive, peak_bytes)) for at, alive in estimate.live_curve_bytes]
-    drawn = [_area(curve), line(curve, color=paint("c1"), strokeWidth=1.75)]
+    below = [(x, y, HEIGHT_PX) for x, y in curve]
+    drawn = [area(below, color=paint("c1"), opacity=0.18),
+             line(curve, color=paint("c1"), strokeWidth=1.75)]  # fmt: skip
     return course_spec(drawn, share, peak_bytes, width_px)
 
 
@@ -101,22 +103,8 @@ def course_spec(drawn: Sequence[Spec], share: float, peak_bytes: float, width_px
     """Draw axes of bytes over a step's course, what is on them, and the mark of the peak."""
     length = width_px - LEFT_PX - RIGHT_PX
     at = share * length, height_px(peak_bytes, peak_bytes)
-    return {
-        "width": length,
-        "height": HEIGHT_PX,
-        "padding": {"left": LEFT_PX, "right": RIGHT_PX, "top": 26, "bottom": 38},
-        "layer": [
-            *_axes(length, _ROOM * peak_bytes),
-            *drawn,
-            *_peak(at, share, peak_bytes),
-        ],
-    }
-
-
-def _area(curve: Sequence[tuple[float, float]]) -> Spec:
-    rows = [{"x": x, "y": y, "b": HEIGHT_PX} for x, y in curve]
-    style = {"type": "area", "color": paint("c1"), "opacity": 0.18}
-    return marks(style, rows, y2={"field": "b"})
+    axes, peak = _axes(length, _ROOM * peak_bytes), _peak(at, share, peak_bytes)
+    return framed(length, HEIGHT_PX, PADDING_PX, [*axes, *drawn, *peak])
 
 
 def _peak(at: tuple[float, float], share: float, peak_bytes: float) -> list[Spec]:
@@ -124,9 +112,8 @@ def _peak(at: tuple[float, float], share: float, peak_bytes: float) -> list[Spec
     words = f"{format_bytes(peak_bytes, 2)} after {amounts.percent(share)} of the step"
     left = share > 0.5
     place = (at[0] - 8.0 if left else at[0] + 8.0, max(8.0, at[1] - 9.0), words)
-    dot = marks({"type": "point", "filled": True, "size": 44, "color": paint("c1")},
-                [{"x": at[0], "y": at[1]}])  # fmt: skip
-    return [dot, *texts([place], align="right" if left else "left")]
+    dot = dots([at], size=44, color=paint("c1"))
+    return [*dot, *texts([place], align="right" if left else "left")]
 
 
 def _axes(length: float, end_bytes: float) -> list[Spec]:

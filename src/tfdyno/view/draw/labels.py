@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.view.draw.svg import FONT_PX
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -108,7 +110,6 @@ def place(
     *,
     frame: Box,
     obstacles: Iterable[Box],
-    font_px: float = 12.0,
 ) -> tuple[Placed, ...]:
     """Place labels in the order given; drop those without a free place unless they must stand.
 
@@ -119,7 +120,7 @@ def place(
     taken += [(_dot(anchor), _POINT_COST) for anchor in anchors]
     placed = []
     for anchor in anchors:
-        box = _free(anchor, frame, taken, font_px) if anchor.text else None
+        box = _free(anchor, frame, taken) if anchor.text else None
         if box is None:
             continue
         taken.append((box, _LABEL_COST))
@@ -139,9 +140,9 @@ def _dot(anchor: Anchor) -> Box:
     return Box(anchor.x - reach, anchor.y - reach, anchor.x + reach, anchor.y + reach)
 
 
-def _free(anchor: Anchor, frame: Box, taken: list[tuple[Box, float]], font_px: float) -> Box | None:
+def _free(anchor: Anchor, frame: Box, taken: list[tuple[Box, float]]) -> Box | None:
     best, least = None, math.inf
-    for box in _candidates(anchor, font_px):
+    for box in _candidates(anchor):
         if not box.inside(frame):
             continue
         cost = sum(cost for other, cost in taken if box.overlaps(other))
@@ -152,7 +153,7 @@ def _free(anchor: Anchor, frame: Box, taken: list[tuple[Box, float]], font_px: f
     if not anchor.must or least < _POINT_COST:
         return best if anchor.must else None
     return min(
-        (box for box in (best, *_anywhere(anchor, frame, font_px)) if box),
+        (box for box in (best, *_anywhere(anchor, frame)) if box),
         key=lambda box: (
             sum(cost for other, cost in taken if box.overlaps(other))
             + _FAR_COST_PER_PX * math.hypot(*_offset(anchor, box))
@@ -161,10 +162,10 @@ def _free(anchor: Anchor, frame: Box, taken: list[tuple[Box, float]], font_px: f
     )
 
 
-def _anywhere(anchor: Anchor, frame: Box, font_px: float) -> Iterable[Box]:
+def _anywhere(anchor: Anchor, frame: Box) -> Iterable[Box]:
     """Yield places all over the frame, for a label that finds none near its point."""
-    width = text_width(anchor.text, font_px, bold=anchor.bold)
-    height = font_px * _LINE
+    width = text_width(anchor.text, FONT_PX, bold=anchor.bold)
+    height = FONT_PX * _LINE
     across = int((frame.right - frame.left - width) // _GRID_PX) + 1
     down = int((frame.bottom - frame.top - height) // _GRID_PX) + 1
     for row in range(max(0, down)):
@@ -181,10 +182,10 @@ def _offset(anchor: Anchor, box: Box) -> tuple[float, float]:
     )
 
 
-def _candidates(anchor: Anchor, font_px: float) -> Iterable[Box]:
+def _candidates(anchor: Anchor) -> Iterable[Box]:
     """Try right, left, above, below, then between these; the same on wider rings."""
-    width = text_width(anchor.text, font_px, bold=anchor.bold)
-    height = font_px * _LINE
+    width = text_width(anchor.text, FONT_PX, bold=anchor.bold)
+    height = FONT_PX * _LINE
     for ring in _RINGS_PX[: anchor.rings]:
         gap = anchor.radius + ring
         across, up = gap + width / 2, gap + height / 2

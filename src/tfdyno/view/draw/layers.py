@@ -41,7 +41,7 @@ def group_layers(
     Layers are grouped by the longest common beginning of their names (``conv2_block1_1_conv`` →
     ``conv2_block1`` → ``conv2``) that gives few enough groups.
     """
-    keys = common_names([layer.layer for layer in layers], most, [layer.step_s for layer in layers])
+    keys = _keys(layers, most)
     members: dict[str, list[LayerTime]] = defaultdict(list)
     for layer, key in zip(layers, keys, strict=True):
         members[key].append(layer)

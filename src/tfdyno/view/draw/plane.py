@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import Anchor, Box, along, place, text_width
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Spec
+from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Spec, framed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _HALF_LINE_PX = 7.5
+_OWN = {"fill": "nominal", "stroke": "nominal", "color": "nominal", "size": "quantitative"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +119,8 @@ def padded(values: Iterable[float], *, below: float, above: float) -> tuple[floa
 
 def spec(board: Plane, layers: Sequence[Spec]) -> Spec:
     """Return the complete specification: axes of ``board`` below, ``layers`` above."""
-    return {
-        "width": board.x.length_px,
-        "height": board.y.length_px,
-        "padding": {"left": board.left_px, "right": board.right_px, "top": 26, "bottom": 42},
-        "layer": [*_axes(board), *layers],
-    }
+    padding = (board.left_px, 26, board.right_px, 42)
+    return framed(board.x.length_px, board.y.length_px, padding, [*_axes(board), *layers])
 
 
 def marks(mark: Spec, rows: list[dict[str, Any]], **encoding: Spec) -> Spec:
@@ -171,13 +168,39 @@ def placed_labels(
     return [*leaders, *texts(plain), *texts(bold, fontWeight=650)]
 
 
+def area(ends: Iterable[tuple[float, float, float]], **mark: object) -> Spec:
+    """Fill what lies between two lines: x, the upper y and the lower one in pixels."""
+    rows = [{"x": x, "y": upper, "b": lower} for x, upper, lower in ends]
+    return marks({"type": "area", **mark}, rows, y2={"field": "b"})
+
+
+def dots(places: Iterable[tuple[float, float]], **mark: object) -> list[Spec]:
+    """Draw points of one style at places in pixels as one layer; none if empty."""
+    rows = [{"x": x, "y": y} for x, y in places]
+    return [marks({"type": "point", "filled": True, **mark}, rows)] if rows else []
+
+
+def spots(rows: list[dict[str, Any]], **mark: object) -> Spec:
+    """Draw points with a ``tip``; ``fill``, ``stroke``, ``color`` and ``size`` are a row's own."""
+    own = {
+        name: {"field": name, "type": kind, "scale": None}
+        for name, kind in _OWN.items()
+        if any(name in row for row in rows)
+    }
+    style = {"type": "point", "opacity": 1, "aria": True, **mark}
+    return marks(style, rows, description={"field": "tip"}, **own)
+
+
 def rules(ends: Sequence[tuple[float, float, float, float]], **mark: object) -> list[Spec]:
     """Draw straight lines of one style, each from x1, y1 to x2, y2 in pixels, as one layer."""
-    if not ends:
-        return []
     rows = [{"x": x1, "y": y1, "p": x2, "q": y2} for x1, y1, x2, y2 in ends]
     style = {"type": "rule", **mark}
-    return [marks(style, rows, x2={"field": "p"}, y2={"field": "q"})]
+    return [marks(style, rows, x2={"field": "p"}, y2={"field": "q"})] if rows else []
+
+
+def blocks(corners: Sequence[tuple[float, float, float, float]], colour: str) -> list[Spec]:
+    """Draw filled rectangles, each from its left and top to its right and bottom, as one layer."""
+    return rules(corners, type="rect", color=paint(colour))
 
 
 def _axes(board: Plane) -> list[Spec]:

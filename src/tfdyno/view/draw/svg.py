@@ -49,9 +49,18 @@ class Figure:
     """A full sentence for those who do not see the drawing."""
     wide: str
     narrow: str
-    key: tuple[Key, ...]
+    key: tuple[Key, ...] = ()
     table: Table
     caption: str = ""
+
+
+def framed(
+    width_px: float, height_px: float, padding: tuple[float, float, float, float],
+    layers: list[Spec],
+) -> Spec:  # fmt: skip
+    """Return a drawing of layers with the padding left of its data, above, right and below."""
+    sides = dict(zip(("left", "top", "right", "bottom"), padding, strict=True))
+    return {"width": width_px, "height": height_px, "padding": sides, "layer": layers}
 
 
 def available() -> bool:

@@ -1,8 +1,9 @@
-"""What is kept between processes as terminal text."""
+"""What is kept between processes as terminal text, and as JSON with the documented keys."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.units import HOUR_S, format_bytes
 from tfdyno.view.base.text import WIDTH, table, wrapped
@@ -51,7 +52,7 @@ def cleared_text(found: CacheCleared, *, removed: bool, width: int = WIDTH) -> s
     """Return what was deleted, or would be, in a sentence each."""
     verb = "Deleted" if removed else "Would delete"
     lines = [
-        f"{verb} {plural(one.count, 'entry') if one.count == 1 else f'{one.count:,} entries'}, "
+        f"{verb} {plural(one.count, 'entry', 'entries')}, "
         f"{format_bytes(one.size_bytes)}: {_WORDS[one.kind]}{_for(one)}."
         for one in found.groups
     ]
@@ -87,3 +88,40 @@ def _software(one: CacheGroup) -> str:
     where = said.get("cards") or said.get("processor", "")
     driver = f"driver {said['driver']}" if said.get("driver") else ""
     return ", ".join(filter(None, [f"{name} {said.get('version', '')}".strip(), where, driver]))
+
+
+def content_document(found: CacheContent) -> dict[str, Any]:
+    """Return all that is kept."""
+    return {
+        "folder": found.folder,
+        "bytes": found.size_bytes,
+        "limit_bytes": found.limit_bytes,
+        "programs_limit_bytes": found.programs_limit_bytes,
+        "programs_unused": found.unused,
+        "groups": [_group(one) for one in found.groups],
+    }
+
+
+def cleared_document(found: CacheCleared, *, removed: bool) -> dict[str, Any]:
+    """Return what was deleted, or would be."""
+    return {
+        "removed": removed,
+        "bytes": sum(one.size_bytes for one in found.groups),
+        "groups": [_group(one) for one in found.groups],
+        "left": list(found.left),
+    }
+
+
+def _group(one: CacheGroup) -> dict[str, Any]:
+    return {
+        "kind": one.kind,
+        "made_for": one.made_for,
+        "count": one.count,
+        "bytes": one.size_bytes,
+        "oldest_made_at": _iso(one.made_at_s),
+        "last_used_at": _iso(one.used_at_s),
+    }
+
+
+def _iso(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")

@@ -111,7 +111,11 @@ def matrix_text(
     """
     columns = _merged(releases, rows) if merge else [(one, n) for n, one in enumerate(releases)]
     cells = [
-        [capability, *(_mark(verdicts[n], colour) for _, n in columns), _names(names)]
+        [
+            capability,
+            *(_mark(verdicts[n], colour) for _, n in columns),
+            shorten(", ".join(names), MOST_SHOWN),
+        ]
         for capability, names, verdicts in rows
     ]
     head = ["GPU", *(name for name, _ in columns), "such as"]
@@ -122,10 +126,6 @@ def matrix_text(
     if aged:
         parts.append(wrapped(aged, width=width))
     return "\n\n".join(parts)
-
-
-def _names(names: Sequence[str]) -> str:
-    return shorten(", ".join(names), MOST_SHOWN)
 
 
 def _merged(

@@ -111,7 +111,7 @@ def _facts(gpu: Gpu, peak: Peaks) -> list[tuple[str, str]]:
         ("market", gpu.market),
         ("SMs", str(gpu.sm_count)),
         ("clock", _clock(gpu)),
-        ("memory", f"{_label(gpu)} {gpu.memory_type}"),
+        ("memory", f"{significant(gpu.memory_bytes / GIB)} GB {gpu.memory_type}"),
         ("bandwidth", format_si(gpu.memory_bytes_per_s, "B/s")),
         ("L2 cache", format_bytes(gpu.l2_bytes)),
         ("FP32", _rate(peak["fp32"])),
@@ -147,10 +147,6 @@ def _launched(gpu: Gpu) -> str:
 def _supply(gpu: Gpu) -> str:
     watts = gpu.recommended_power_supply_w
     return f"{watts:,.0f} W" if watts else ""
-
-
-def _label(gpu: Gpu) -> str:
-    return f"{significant(gpu.memory_bytes / GIB)} GB"
 
 
 def _tera(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
-from tfdyno.view.base.documents import trace_document
+from tfdyno.view.base.documents import fields_of, trace_document
 from tfdyno.view.base.recipe_text import recipe_document
 from tfdyno.view.doctor.document import finding_document
 from tfdyno.words.memory.plan import plan_headline
@@ -50,10 +50,10 @@ def memory_document(answer: MemoryAnswer) -> dict[str, Any]:
 
 
 def _card(one: CardMemory) -> dict[str, Any]:
-    estimate, found = to_builtins(one.estimate), to_builtins(one.map)
+    found = to_builtins(one.map)
     need = one.map.allocator
     return {
-        **{name: estimate[name] for name in _OF_ESTIMATE},
+        **fields_of(one.estimate, *_OF_ESTIMATE),
         "peak": {
             "share": one.map.peak_share,
             "live_bytes": one.map.peak_bytes,

@@ -8,7 +8,7 @@ from tfdyno.core.base.units import format_bytes
 from tfdyno.view.choose.figures import PARTS
 from tfdyno.view.draw.figure_memory import LEFT_PX, RIGHT_PX, course_spec, height_px, planner
 from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import marks
+from tfdyno.view.draw.plane import area
 from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
 from tfdyno.words.base import amounts
 
@@ -73,7 +73,7 @@ def _of(found: MemoryMap, names: tuple[str, ...]) -> list[float]:
 
 
 def _spec(found: MemoryMap, width_px: float) -> Spec:
-    length = width_px - LEFT_PX - RIGHT_PX
+    length, peak = width_px - LEFT_PX - RIGHT_PX, found.peak_bytes
     below = [0.0] * len(found.moments)
     drawn: list[Spec] = []
     for words, colour, names in PARTS:
@@ -81,12 +81,10 @@ def _spec(found: MemoryMap, width_px: float) -> Spec:
         if not any(amount):
             continue
         above = [low + more for low, more in zip(below, amount, strict=True)]
-        rows = [
-            {"x": one.share * length, "y": height_px(high, found.peak_bytes),
-             "b": height_px(low, found.peak_bytes)}
+        ends = [
+            (one.share * length, height_px(high, peak), height_px(low, peak))
             for one, low, high in zip(found.moments, below, above, strict=True)
-        ]  # fmt: skip
-        style = {"type": "area", "color": paint(colour), "opacity": 0.75, "description": words}
-        drawn.append(marks(style, rows, y2={"field": "b"}))
+        ]
+        drawn.append(area(ends, color=paint(colour), opacity=0.75, description=words))
         below = above
-    return course_spec(drawn, found.peak_share, found.peak_bytes, width_px)
+    return course_spec(drawn, found.peak_share, peak, width_px)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.units import format_bytes
-from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.base.template import page
 from tfdyno.view.choose.sections import Panel, Section
 from tfdyno.view.choose.sentences import Finding
-from tfdyno.view.draw import palette, svg
 from tfdyno.view.draw.svg import Table
 from tfdyno.view.memory.document import memory_document
 from tfdyno.view.memory.figure_held import held_figure
@@ -48,23 +46,20 @@ def memory_page(answer: MemoryAnswer, version: str) -> str:
         raise ValueError("a page needs a workload with a card")
     trace, first = answer.trace, answer.cards[0]
     heads = [plan_headline(one, answer.names[one.gpu]) for one in answer.plans]
-    context: dict[str, Any] = {
-        "reference": trace.workload.reference,
-        "setup": (trace.title, f"batch {first.estimate.batch_size:,}", first.estimate.precision),
-        "date": "",
-        "headline": (heads or [peak_sentence(first, trace.title, answer.names)])[0].rstrip("."),
-        "answer": " ".join(filter(None, _answers(answer))),
-        "sections": tuple(_sections(answer)),
-        "findings": answer.findings,
-        "notes": tuple(dict.fromkeys(_notes(answer))),
-        "commands": _commands(answer),
-        "figures_missing": not svg.available(),
-        "variables": palette.variables,
-        "paint_rules": palette.paint_rules,
-        "json": script_safe(to_json(memory_document(answer)).decode()),
-        "version": version,
-    }
-    return environment().get_template("memory.html.j2").render(context)
+    return page(
+        "memory",
+        memory_document(answer),
+        reference=trace.workload.reference,
+        setup=(trace.title, f"batch {first.estimate.batch_size:,}", first.estimate.precision),
+        date="",
+        headline=(heads or [peak_sentence(first, trace.title, answer.names)])[0].rstrip("."),
+        answer=" ".join(filter(None, _answers(answer))),
+        sections=tuple(_sections(answer)),
+        findings=answer.findings,
+        notes=tuple(dict.fromkeys(_notes(answer))),
+        commands=_commands(answer),
+        version=version,
+    )
 
 
 def _answers(answer: MemoryAnswer) -> Iterator[str]:

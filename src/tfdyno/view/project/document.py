@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
+from tfdyno.view.base.documents import fields_of
+from tfdyno.view.bench.load_text import RAW
 from tfdyno.words.project.answers import answer, head
 from tfdyno.words.project.report import (
     change_words,
@@ -22,9 +24,6 @@ if TYPE_CHECKING:
 
     from tfdyno.core.project.project import ProjectRun
     from tfdyno.core.project.report import ProjectReport, Removal, RunsCompared, RunTold, StepTold
-
-_RAW = ("start_s", "latency_s", "codes")
-"""What a stretch of a load test has of each request: one number."""
 
 
 def report_document(report: ProjectReport, *, every: bool = True) -> dict[str, Any]:
@@ -84,22 +83,14 @@ def removal_document(found: Removal, *, removed: bool) -> dict[str, Any]:
     return {
         "removed": removed,
         "runs": [_run(one) for one in found.runs],
-        "outputs": list(found.outputs),
-        "kept_outputs": list(found.kept_outputs),
-        "unnamed": list(found.unnamed),
-        "freed_bytes": found.freed_bytes,
-        "left": list(found.left),
+        **fields_of(found, "outputs", "kept_outputs", "unnamed", "freed_bytes", "left"),
     }
 
 
 def _run(run: ProjectRun) -> dict[str, Any]:
     done, reused, failed = step_counts(run)
     return {
-        "id": run.id,
-        "project": run.project,
-        "status": run.status,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
+        **fields_of(run, "id", "project", "status", "started_at", "ended_at"),
         "duration_s": sum(one.duration_s for one in run.steps),
         "step_count": step_count(run),
         "done": done,
@@ -130,6 +121,6 @@ def _short(document: dict[str, Any]) -> dict[str, Any]:
     kept = []
     for stage in stages:
         run = stage.get("run") if isinstance(stage, dict) else None
-        bare = {k: v for k, v in run.items() if k not in _RAW} if isinstance(run, dict) else run
+        bare = {k: v for k, v in run.items() if k not in RAW} if isinstance(run, dict) else run
         kept.append({**stage, "run": bare} if isinstance(stage, dict) else stage)
     return {**document, "stages": kept}

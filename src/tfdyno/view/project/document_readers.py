@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.base.errors import UsageError
@@ -18,11 +19,10 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.view.diagnose.document import DiagnoseReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
     Raw = Mapping[str, Any]
 
-Noun = TypeVar("Noun")
 _ARTEFACT = (
     "format", "path", "kept", "failures", "size_bytes", "sha256", "signature", "verification",
     "seconds_s", "details", "notes",
@@ -33,91 +33,88 @@ _NUMBERS = ("max_abs", "mean_abs", "max_relative_ratio")
 _FINDING = ("cause", "summary", "expected_gain", "proven_gain", "settings", "place")
 _DIAGNOSIS = ("title", "step_s", "split_s", "compute_s", "held_s", "batch_s", "notes")
 _AFTER = ("step_s", "split_s", "compute_s", "held_s", "batch_s")
+_WHERE = "the file"
 
 
-def export_of(document: Raw, *, where: str = "the file") -> ExportResult:
+@contextlib.contextmanager
+def _printed_by(command: str) -> Iterator[None]:
+    """Turn a key that is not there, or is of another kind, into a sentence."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        what = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise UsageError(f"{_WHERE} is not what tfdyno {command} --json prints", why=what) from None
+
+
+@_printed_by("export")
+def export_of(document: Raw) -> ExportResult:
     """Return what ``export --json`` printed; raises ``UsageError`` where it is something else."""
-
-    def read() -> ExportResult:
-        raw = {name: document[name] for name in _EXPORT}
-        raw["artefacts"] = [
-            {name: one[name] for name in _ARTEFACT}
-            | {"verification": _differing(one["verification"])}
-            for one in document["formats"]
-        ]
-        return from_builtins(raw, ExportResult, where=where)
-
-    return _read(read, "export", where)
+    raw = {name: document[name] for name in _EXPORT}
+    raw["artefacts"] = [
+        {name: one[name] for name in _ARTEFACT} | {"verification": _differing(one["verification"])}
+        for one in document["formats"]
+    ]
+    return from_builtins(raw, ExportResult, where=_WHERE)
 
 
-def edge_of(document: Raw, *, where: str = "the file") -> EdgeReport:
+@_printed_by("edge")
+def edge_of(document: Raw) -> EdgeReport:
     """Return what ``edge --json`` printed; raises ``UsageError`` where it is something else."""
-
-    def read() -> EdgeReport:
-        raw = dict(document)
-        devices = raw.pop("devices")
-        raw["verdicts"] = [
-            one | {"latency_s": [one["latency_s"]["low"], one["latency_s"]["high"]]}
-            for one in devices
-        ]
-        return from_builtins(raw, EdgeReport, where=where)
-
-    return _read(read, "edge", where)
+    raw = dict(document)
+    devices = raw.pop("devices")
+    raw["verdicts"] = [
+        one | {"latency_s": [one["latency_s"]["low"], one["latency_s"]["high"]]} for one in devices
+    ]
+    return from_builtins(raw, EdgeReport, where=_WHERE)
 
 
-def load_of(document: Raw, *, where: str = "the file") -> LoadResult:
+@_printed_by("bench --serve")
+def load_of(document: Raw) -> LoadResult:
     """Read what ``bench --serve --json`` printed; raises ``UsageError`` where it is not that."""
-
-    def read() -> LoadResult:
-        if document["format"] != LOAD_FORMAT:
-            raise UsageError(f"{where} is of another version", why=str(document["format"]))
-        drop = {"format", "verdict", *StageFigures.__dataclass_fields__}
-        raw = {name: value for name, value in document.items() if name not in drop}
-        raw["stages"] = [
-            one | {"run": _numbered(one["run"]), "figures": _unbounded(one["figures"])}
-            for one in document["stages"]
-        ]
-        return from_builtins(raw, LoadResult, where=where)
-
-    return _read(read, "bench --serve", where)
+    if document["format"] != LOAD_FORMAT:
+        raise UsageError(f"{_WHERE} is of another version", why=str(document["format"]))
+    drop = {"format", "verdict", *StageFigures.__dataclass_fields__}
+    raw = {name: value for name, value in document.items() if name not in drop}
+    raw["stages"] = [
+        one | {"run": _numbered(one["run"]), "figures": _unbounded(one["figures"])}
+        for one in document["stages"]
+    ]
+    return from_builtins(raw, LoadResult, where=_WHERE)
 
 
-def diagnosis_of(document: Raw, *, where: str = "the file") -> DiagnoseReport:
+@_printed_by("diagnose")
+def diagnosis_of(document: Raw) -> DiagnoseReport:
     """Return what ``diagnose --json`` printed; raises ``UsageError`` where it is something else.
 
     The recipe without the fixes does not stand in it: ``base`` is the default.
     """
-
-    def read() -> DiagnoseReport:
-        findings = tuple(_bottleneck(one) for one in document["findings"])
-        primary = _bottleneck(document["primary"])
-        raw = {name: document[name] for name in _DIAGNOSIS}
-        diagnosis = StepDiagnosis(
-            **raw | {"notes": tuple(raw["notes"])},
-            primary=primary,
-            findings=findings,
-            stages=tuple(from_builtins(one, StageSpeed) for one in document["stages"]),
-        )
-        environment = document["environment"]
-        return DiagnoseReport(
-            proven=ProvenDiagnosis(
-                diagnosis=diagnosis,
-                recipe=from_builtins(document["recipe"], Recipe, where=where),
-                proofs=tuple(from_builtins(one, FixProof) for one in document["proofs"]),
-                left=tuple(document["left"]),
-                after=_after(document["after"], document["title"]),
-            ),
-            facts=from_builtins(document["facts"], StepFacts, where=where),
-            reference=document["workload"],
-            base=Recipe(),
-            environment=from_builtins(environment, Environment) if environment else None,
-            tried=bool(document["proofs"] or document["left"]),
-            written=tuple(document["written"]),
-            made_on=document["made_on"],
-            look=document["look"],
-        )
-
-    return _read(read, "diagnose", where)
+    findings = tuple(_bottleneck(one) for one in document["findings"])
+    primary = _bottleneck(document["primary"])
+    raw = {name: document[name] for name in _DIAGNOSIS}
+    diagnosis = StepDiagnosis(
+        **raw | {"notes": tuple(raw["notes"])},
+        primary=primary,
+        findings=findings,
+        stages=tuple(from_builtins(one, StageSpeed) for one in document["stages"]),
+    )
+    environment = document["environment"]
+    return DiagnoseReport(
+        proven=ProvenDiagnosis(
+            diagnosis=diagnosis,
+            recipe=from_builtins(document["recipe"], Recipe, where=_WHERE),
+            proofs=tuple(from_builtins(one, FixProof) for one in document["proofs"]),
+            left=tuple(document["left"]),
+            after=_after(document["after"], document["title"]),
+        ),
+        facts=from_builtins(document["facts"], StepFacts, where=_WHERE),
+        reference=document["workload"],
+        base=Recipe(),
+        environment=from_builtins(environment, Environment) if environment else None,
+        tried=bool(document["proofs"] or document["left"]),
+        written=tuple(document["written"]),
+        made_on=document["made_on"],
+        look=document["look"],
+    )
 
 
 def _differing(verification: Raw) -> Raw:
@@ -166,12 +163,3 @@ def _after(found: Raw | None, title: str) -> StepDiagnosis | None:
                          summary=told["summary"], evidence=(), fix=())  # fmt: skip
     raw = {name: found[name] for name in _AFTER}
     return StepDiagnosis(**raw, title=title, primary=primary, findings=(primary,))
-
-
-def _read(read: Callable[[], Noun], command: str, where: str) -> Noun:
-    """Return what was read; a key that is not there or of another kind in one sentence."""
-    try:
-        return read()
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        what = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise UsageError(f"{where} is not what tfdyno {command} --json prints", why=what) from None

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import HOUR_S, significant
 from tfdyno.view.draw import bars
-from tfdyno.view.draw.bar_scale import absolute
-from tfdyno.view.draw.svg import Figure, Key, Table, draw
+from tfdyno.view.draw.svg import Figure, Key, Table
 from tfdyno.words.base.amounts import table_usd
 from tfdyno.words.bench.measurement import seconds_words
 from tfdyno.words.project.answers import figure_of, settings_words
@@ -68,13 +67,12 @@ def _offers(rows: list[tuple[str, Raw, bool]]) -> Figure:
         range_words = f"{table_usd(low)}–{table_usd(high)}" if high else "–"
         lines.append((name, offer, table_usd(usd), range_words, seconds_words(time_s or 0.0)))
     what = "a month" if is_service else "the whole training"
-    chart = absolute(tuple(shown), f"{unit} for {what}")
+    chart = bars.absolute(tuple(shown), f"{unit} for {what}")
     said = "; ".join(f"{name} {row.number}" for row, (name, *_) in zip(shown, lines, strict=True))
     bounds = () if is_service else (Key(text="9-in-10 range", variable="ink", mark="line"),)
-    return Figure(
+    return bars.bar_figure(
+        chart,
         label=f"Bars of the estimated cost of {what} by GPU. {said}.",
-        wide=draw(bars.wide(chart)),
-        narrow=draw(bars.narrow(chart)),
         key=(Key(text="our pick", variable="c1"), Key(text="others", variable="c5"), *bounds),
         table=Table(headings=("GPU", "Cheapest offer", "US$", "9 in 10",
                               "p99" if is_service else "Time"),
@@ -100,7 +98,7 @@ def trials_figure(document: Raw) -> Figure | None:
                                         tip=f"{name}: {significant(rate)} samples/s"),))
         for name, rate in measured[:_MOST]
     )  # fmt: skip
-    chart = absolute(rows, "samples per second")
+    chart = bars.absolute(rows, "samples per second")
     lines = tuple(
         (_settings(one), str(one.get("status", "")).replace("_", " "),
          f"{significant(rate)}" if (rate := number(one, "samples_per_s")) else "–",
@@ -108,10 +106,9 @@ def trials_figure(document: Raw) -> Figure | None:
         for one in each(document, "trials")
     )  # fmt: skip
     said = "; ".join(f"{name} {significant(rate)}" for name, rate in measured[:_MOST])
-    return Figure(
+    return bars.bar_figure(
+        chart,
         label=f"Bars of the measured samples per second of {len(rows)} trials. {said}.",
-        wide=draw(bars.wide(chart)),
-        narrow=draw(bars.narrow(chart)),
         key=(Key(text="the best", variable="c1"), Key(text="others", variable="c5")),
         table=Table(headings=("Settings", "Outcome", "Samples/s", "Why"), rows=lines,
                     text_columns=frozenset((0, 1, 3))),
@@ -153,14 +150,13 @@ def _runs_figure(
         for told, rate in measured
     )  # fmt: skip
     # With the intervals as limits, so that the axis reaches to their ends.
-    axis = absolute(rows, "samples per second", limit=max(row.high for row in rows))
+    axis = bars.absolute(rows, "samples per second", limit=max(row.high for row in rows))
     chart = replace(axis, limit=0.0)
     said = "; ".join(f"{told.run.id} {figure_words(rate)}" for told, rate in measured)
     where = f" on {place}" if place else ""
-    return Figure(
+    return bars.bar_figure(
+        chart,
         label=f"Bars of the throughput that {name} measured{where} in {len(rows)} runs. {said}.",
-        wide=draw(bars.wide(chart)),
-        narrow=draw(bars.narrow(chart)),
         key=(Key(text="samples per second", variable="c1"),
              Key(text="its 95 % interval", variable="ink", mark="line")),
         table=Table(

@@ -7,9 +7,7 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.codec import to_json
-from tfdyno.view.base.template import environment, script_safe
-from tfdyno.view.draw import palette, svg
+from tfdyno.view.base.template import page
 from tfdyno.view.project.document import report_document
 from tfdyno.view.project.figure_project import runs_figures
 from tfdyno.view.project.headings import headline
@@ -28,6 +26,7 @@ from tfdyno.words.project.report import (
 )
 
 if TYPE_CHECKING:
+    from tfdyno.core.project.project import ProjectRun
     from tfdyno.core.project.report import ProjectReport, RunsCompared, StepTold
     from tfdyno.view.project.sections import Benches
 
@@ -43,43 +42,39 @@ def project_page(report: ProjectReport, benches: Benches) -> str:
         benches: By name of the step, what is read back of a bench of the told run.
     """
     told = report.told
-    context: dict[str, Any] = {
-        "reference": told.run.project,
-        "setup": (f"run {told.run.id}", *filter(None, (duration_words(told.run),))),
-        "date": when(told.run.started_at),
-        "headline": _UNIT.sub("\\1\u00a0", headline(told).rstrip(".")),
-        "answer": run_sentence(told),
-        "head": head(told),
-        "gains": _best(report),
-        "sections": tuple(step_section(one, benches) for one in told.steps if one.reached),
-        "waiting": [one.run.step for one in told.steps if not one.reached],
-        "is_going_on": told.run.status == "running",
-        "logs": {f"step-{one.run.step}": one for one in told.steps if one.last_lines},
-        "runs": [_column(one.run.id, one.run.started_at, one.run.status, report)
+    return page(
+        "project",
+        report_document(report, every=False),
+        reference=told.run.project,
+        setup=(f"run {told.run.id}", *filter(None, (duration_words(told.run),))),
+        date=when(told.run.started_at),
+        headline=_UNIT.sub("\\1\u00a0", headline(told).rstrip(".")),
+        answer=run_sentence(told),
+        head=head(told),
+        gains=_best(report),
+        sections=tuple(step_section(one, benches) for one in told.steps if one.reached),
+        waiting=[one.run.step for one in told.steps if not one.reached],
+        is_going_on=told.run.status == "running",
+        logs={f"step-{one.run.step}": one for one in told.steps if one.last_lines},
+        runs=[_column(one.run, report)
                  for one in report.history],
-        "rows": _rows(report),
-        "drawn": runs_figures(report.history, told.run.id),
-        "compared": [_pair(one) for one in report.compared],
-        "run_count": report.run_count,
-        "commands": _commands(report),
-        "folder": report.folder,
-        "figures_missing": not svg.available(),
-        "variables": palette.variables,
-        "paint_rules": palette.paint_rules,
-        "json": script_safe(to_json(report_document(report, every=False)).decode()),
-        "version": report.tfdyno,
-        "made_at": when(report.made_at),
-    }  # fmt: skip
-    return environment().get_template("project.html.j2").render(context)
+        rows=_rows(report),
+        drawn=runs_figures(report.history, told.run.id),
+        compared=[_pair(one) for one in report.compared],
+        run_count=report.run_count,
+        commands=_commands(report),
+        folder=report.folder,
+        version=report.tfdyno,
+        made_at=when(report.made_at),
+    )  # fmt: skip
 
 
-def _column(name: str, started_at: str, status: str, report: ProjectReport) -> dict[str, Any]:
-    is_shown = name == report.told.run.id
+def _column(run: ProjectRun, report: ProjectReport) -> dict[str, Any]:
     return {
-        "id": name,
-        "when": when(started_at),
-        "status": "done" if status == "finished" else status,
-        "shown": is_shown,
+        "id": run.id,
+        "when": when(run.started_at),
+        "status": "done" if run.status == "finished" else run.status,
+        "shown": run.id == report.told.run.id,
     }
 
 

@@ -35,7 +35,7 @@ from tfdyno.words.project.report import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from tfdyno.core.measure.measurement import Comparison
@@ -125,14 +125,6 @@ def _diagnose(document: Raw) -> Iterator[Figure | None]:
     yield course_figure(told.facts.timeline, diagnosis)
 
 
-def _export(document: Raw) -> Iterator[Figure | None]:
-    yield trade_off_figure(export_of(document))
-
-
-def _edge(document: Raw) -> Iterator[Figure | None]:
-    yield measured_figure(edge_of(document))
-
-
 def _load(document: Raw) -> Iterator[Figure | None]:
     result = load_of(document)
     yield rate_figure(result)
@@ -157,12 +149,12 @@ def _epochs(document: Raw) -> tuple[str, Table] | None:
     return title, Table(headings=("Epoch", *history), rows=rows)
 
 
-_DRAWERS: dict[str, Callable[[Raw], Iterator[Figure | None]]] = {
-    "advise": lambda document: iter((offers_figure(document),)),
-    "size": lambda document: iter((offers_figure(document),)),
-    "tune": lambda document: iter((trials_figure(document),)),
+_DRAWERS: dict[str, Callable[[Raw], Iterable[Figure | None]]] = {
+    "advise": lambda document: (offers_figure(document),),
+    "size": lambda document: (offers_figure(document),),
+    "tune": lambda document: (trials_figure(document),),
     "diagnose": _diagnose,
-    "export": _export,
-    "edge": _edge,
+    "export": lambda document: (trade_off_figure(export_of(document)),),
+    "edge": lambda document: (measured_figure(edge_of(document)),),
     "load": _load,
 }

@@ -102,7 +102,10 @@ def _rows(layout: Layout) -> list[tuple[str, ...]]:
     for one in layout.weights:
         if is_kernel(one):
             alike[_NUMBER.sub("", one.path), one.shape, one.axes].append(one)
-    rows = [_row(own, layout) for own in sorted(alike.values(), key=_largest_first)]
+    largest_first = sorted(
+        alike.values(), key=lambda own: (-sum(one.bytes for one in own), own[0].path)
+    )
+    rows = [_row(own, layout) for own in largest_first]
     others = [one for one in layout.weights if not is_kernel(one)]
     if others:
         held = sum(bytes_per_device(one, layout.mesh) for one in others)
@@ -125,10 +128,6 @@ def _row(alike: Sequence[Placed], layout: Layout) -> tuple[str, ...]:
         format_bytes(count * bytes_per_device(one, layout.mesh)),
         format_bytes(count * one.bytes),
     )
-
-
-def _largest_first(alike: Sequence[Placed]) -> tuple[int, str]:
-    return -sum(one.bytes for one in alike), alike[0].path
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -44,7 +44,8 @@ def headline(plan: TrainPreview) -> str:
     found = plan.estimate
     if found and steps:
         hours = found.step_s.best * steps * plan.epochs / HOUR_S
-        text += f", about {about_hours(hours)} of steps on {_cards(plan)}"
+        cards = plan.gpu_name if plan.replicas == 1 else f"{plan.replicas} x {plan.gpu_name}"
+        text += f", about {about_hours(hours)} of steps on {cards}"
     return f"{text}."
 
 
@@ -106,7 +107,3 @@ def train_preview_document(plan: TrainPreview) -> dict[str, Any]:
         "steps_per_epoch": plan.steps_per_epoch,
         "estimate": {name: found[name] for name in names} if found else None,
     }
-
-
-def _cards(plan: TrainPreview) -> str:
-    return plan.gpu_name if plan.replicas == 1 else f"{plan.replicas} x {plan.gpu_name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.view.base.text import WIDTH, paint, wrapped
+from tfdyno.view.base.text import WIDTH, block, paint, wrapped
 from tfdyno.words.train.tune import (
     STATUS_WORDS,
     batch_warning,
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from tfdyno.core.train.tuning import Trial, Tuning
 
-COLUMN = 12
 MOST_TRIALS = 12
 MOST_REASONS = 8
 
@@ -52,7 +51,7 @@ def tune_text(
         _planned(told, width, colour),
         _unrun(told, width),
         _legend(told, width),
-        "\n".join(_block("" if at else "notes", one, width) for at, one in enumerate(told.notes)),
+        "\n".join(block("" if at else "notes", one, width) for at, one in enumerate(told.notes)),
     ]
     return "\n\n".join(filter(None, blocks))
 
@@ -61,17 +60,17 @@ def _summary(told: Tuning, folder: str, files: tuple[str, ...], width: int, colo
     lines = []
     if told.proof:
         style = "green" if told.proof.kept else "yellow"
-        lines.append(_block("proof", told.proof.reason, width, style=style, colour=colour))
+        lines.append(block("proof", told.proof.reason, width, style=style, colour=colour))
     for warning in filter(None, (batch_warning(told), losses_warning(told))):
-        lines.append(_block("warning", warning, width, style="yellow", colour=colour))
-    lines.append(_block("trials", count_words(told), width))
+        lines.append(block("warning", warning, width, style="yellow", colour=colour))
+    lines.append(block("trials", count_words(told), width))
     if told.spread_ratio:
         text = f"{told.spread_ratio:.1%} from run to run of the same trial"
-        lines.append(_block("noise", text, width))
+        lines.append(block("noise", text, width))
     if files:
-        lines.append(_block("wrote", ", ".join(files), width))
+        lines.append(block("wrote", ", ".join(files), width))
     if told.recipe != told.start and folder and not told.planned_for:
-        lines.append(_block("next", f"tfdyno train {told.reference} --recipe {folder}", width))
+        lines.append(block("next", f"tfdyno train {told.reference} --recipe {folder}", width))
     return "\n".join(lines)
 
 
@@ -113,16 +112,16 @@ def _planned(told: Tuning, width: int, colour: bool) -> str:
 def _unrun(told: Tuning, width: int) -> str:
     """Return those that need no run or failed, with the reason of each."""
     odd = [one for one in told.trials if one.status in ("not_fit", "hopeless", "failed")]
-    lines = [_block(f"trial {one.number}", _why(one), width) for one in odd[:MOST_REASONS]]
+    lines = [block(f"trial {one.number}", _why(one), width) for one in odd[:MOST_REASONS]]
     if len(odd) > MOST_REASONS:
-        lines.append(_block("", f"… and {len(odd) - MOST_REASONS} more, in --json", width))
+        lines.append(block("", f"… and {len(odd) - MOST_REASONS} more, in --json", width))
     return "\n".join(lines)
 
 
 def _legend(told: Tuning, width: int) -> str:
     if not any(one.changes_batch for one in told.trials):
         return ""
-    return _block("*", "changes the samples of an update, and with them what is learned", width)
+    return block("*", "changes the samples of an update, and with them what is learned", width)
 
 
 def _why(one: Trial) -> str:
@@ -151,9 +150,3 @@ def _table(
         rest = " " * min(len(first), width // 2)
         lines.append(wrapped(row[-1], width=width, first=first, rest=rest))
     return "\n".join([paint(lines[0], "dim", colour=colour), *lines[1:]])
-
-
-def _block(label: str, text: str, width: int, *, style: str = "", colour: bool = False) -> str:
-    head = f"  {label:<{COLUMN - 2}}"
-    filled = wrapped(text, width=width, first=head, rest=" " * COLUMN)
-    return filled.replace(label, paint(label, style, colour=colour), 1) if style else filled

@@ -140,13 +140,16 @@ def step_unit(step_s: float) -> tuple[float, str]:
     return next((factor, unit) for below_s, factor, unit in _STEPS_S if step_s < below_s)
 
 
+def short_time(seconds: float, digits: int = 2) -> str:
+    """Return a time in the unit that it reads best in: ``1.2 s``, ``34 ms``, ``5.6 µs``."""
+    factor, unit = step_unit(seconds)
+    return f"{significant(seconds / factor, digits)} {unit}"
+
+
 def about_step(step_s: Interval) -> tuple[str, str]:
     """Write best and range of a step in the unit that reads best: (``47 ms``, ``40–56``)."""
-    factor, unit = step_unit(step_s.best)
-    return (
-        f"{significant(step_s.best / factor, 2)} {unit}",
-        dashed(step_s.low / factor, step_s.high / factor),
-    )
+    factor, _ = step_unit(step_s.best)
+    return short_time(step_s.best), dashed(step_s.low / factor, step_s.high / factor)
 
 
 def gib(value_bytes: float) -> str:
@@ -213,6 +216,11 @@ def listed(names: Sequence[str], *, most: int = 0) -> str:
 def capital(text: str) -> str:
     """Write ``text`` with its first letter in upper case and the rest as it is."""
     return text[:1].upper() + text[1:]
+
+
+def lower(text: str) -> str:
+    """Write ``text`` with its first letter in lower case and the rest as it is."""
+    return text[:1].lower() + text[1:]
 
 
 def _hour_places(hours: float) -> int:

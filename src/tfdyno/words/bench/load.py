@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
+from tfdyno.words.base.amounts import plural
 from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def headline(result: LoadResult, *, name: str = "") -> str:
 def plan_words(plan: LoadPlan) -> str:
     """Write ``64 clients``, ``800 requests/s``."""
     if plan.kind == "closed":
-        return f"{plan.clients:,} {'client' if plan.clients == 1 else 'clients'}"
+        return plural(plan.clients, "client")
     return f"{significant(plan.rate_per_s)} requests/s"
 
 

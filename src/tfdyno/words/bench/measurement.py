@@ -119,11 +119,6 @@ def task_words(one: Measurement) -> str:
     return ", ".join(parts)
 
 
-def memory_words(one: Measurement, summary: Summary) -> str:
-    """Write peak memory and whose it is."""
-    return peak_words(summary.peak_memory_bytes, one.runs[0].memory_kind if one.runs else "process")
-
-
 def peak_words(peak_bytes: float, kind: str) -> str:
     """Write ``3.1 GiB at most (TensorFlow's allocator on the GPU)``, by the kind of peak."""
     whose = "TensorFlow's allocator on the GPU"

@@ -1,8 +1,8 @@
-"""What would change the answer, in words: one function per kind of change."""
+"""What would change the answer, in words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.base.settings import MOST_SAMPLES
 from tfdyno.core.base.units import significant
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Candidate
     from tfdyno.core.choose.hardware import Gpu
 
+Condition = Literal["no spot instances", "input that keeps up", "no deadline", "no budget"]
+
 
 def choice(candidate: Candidate) -> str:
     """Write ``4 x A100 on demand, 2.8 h, $14``."""
@@ -23,29 +25,14 @@ def choice(candidate: Candidate) -> str:
     return f"{card(candidate)} {terms(candidate)}, {short_hours(candidate.hours.best)}{money}"
 
 
-def no_spot(candidate: Candidate) -> Change:
-    """Say the change without capacity that can be taken away."""
-    return Change(condition="no spot instances", consequence=choice(candidate))
+def freed(condition: Condition, candidate: Candidate) -> Change:
+    """Say the change without something that was asked for, or that holds cards back."""
+    return Change(condition=condition, consequence=choice(candidate))
 
 
 def sooner(deadline_h: float, candidate: Candidate) -> Change:
     """Say the change with a deadline that the answer misses."""
     return Change(condition=f"done in {short_hours(deadline_h)}", consequence=choice(candidate))
-
-
-def input_in_time(candidate: Candidate) -> Change:
-    """Say the change with an input pipeline that keeps up with every card."""
-    return Change(condition="input that keeps up", consequence=choice(candidate))
-
-
-def no_deadline(candidate: Candidate) -> Change:
-    """Say the change without the deadline that was asked for."""
-    return Change(condition="no deadline", consequence=choice(candidate))
-
-
-def no_budget(candidate: Candidate) -> Change:
-    """Say the change without the budget that was asked for."""
-    return Change(condition="no budget", consequence=choice(candidate))
 
 
 def price_flip(price_usd_per_h: float, pick: Candidate, other: Candidate) -> Change:

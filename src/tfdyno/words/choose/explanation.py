@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_si, significant
-from tfdyno.words.base.amounts import percent, plural, step_unit
+from tfdyno.words.base.amounts import percent, plural, short_time
 from tfdyno.words.choose.kernels import kind as kind_words
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ NOT_IDENTIFIED = "at its bound"
 
 def time_words(seconds: float) -> str:
     """Write three digits: ``9.94 ms``, ``8 µs``, ``1.2 s``."""
-    factor, unit = step_unit(seconds)
-    return f"{significant(seconds / factor)} {unit}" if seconds >= _LEAST_S else "0 µs"
+    return short_time(seconds, 3) if seconds >= _LEAST_S else "0 µs"
 
 
 def host(costs: Iterable[HostCost]) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.units import significant
-from tfdyno.words.base.amounts import plural, step_unit
+from tfdyno.words.base.amounts import plural, short_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,10 +49,10 @@ def threads_words(timing: EdgeTiming) -> str:
     return plural(timing.threads, "thread")
 
 
-def seconds(value_s: float) -> str:
-    """Write ``1.2 s``, ``34 ms``, ``5.6 µs``: two digits, as the guess is no better."""
-    factor, unit = step_unit(value_s)
-    return f"{significant(value_s / factor, 2)} {unit}"
+def span_words(bounds_s: tuple[float, float]) -> str:
+    """Write ``1.2 ms to 3.4 ms``: two digits, as the guess is no better."""
+    low, high = map(short_time, bounds_s)
+    return f"{low} to {high}"
 
 
 def class_words(verdict: EdgeVerdict) -> str:

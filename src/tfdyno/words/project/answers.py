@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.words.base.amounts import listed, plural
+from tfdyno.words.base.amounts import listed, lower, plural
 from tfdyno.words.project.key_figures import NOT_KEPT, each, number, part, picked
-from tfdyno.words.project.report import basis_words, figure_words, lower, stopped, value_words
+from tfdyno.words.project.report import basis_words, figure_words, stopped, value_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,6 +12,7 @@ from tfdyno.words.base.amounts import (
     capital,
     hours_range,
     listed,
+    lower,
     percent,
     plural,
     short_hours,
@@ -147,11 +148,6 @@ def _all_done_words(steps: Sequence[StepTold]) -> str:
     return f"All {len(steps)} steps are done{also}"
 
 
-def lower(text: str) -> str:
-    """Write it with its first letter in lower case."""
-    return text[:1].lower() + text[1:]
-
-
 def error_words(step: StepTold) -> str:
     """Return why there is nothing of a step; empty where there is something."""
     if step.run.error:
@@ -221,17 +217,14 @@ def _verdict_words(one: Gained) -> str:
         return f"; not compared: {one.reason}"
     if one.way == "counts":
         share = one.after.value / one.before.value - 1
-        return f" ({_signed(share)})" if share else "; unchanged"
+        sign = "+" if share > 0 else "−"
+        return f" ({sign}{percent(abs(share))})" if share else "; unchanged"
     sure = sure_words(one.confidence_ratio)
     bounds = f"{ratio_words(one.ratio)} ({interval_words(one.interval)}, {sure})"
     said = {"better": "better", "worse": "worse", "no_difference": "no difference"}[one.verdict]
     # Such as that the machine's own speed is taken out: the ratio may then lie on the other side
     # of 1 than that of the two numbers.
     return f"; {said}, {bounds}" + (f"; {one.caveat}" if one.caveat else "")
-
-
-def _signed(share: float) -> str:
-    return f"{'+' if share > 0 else '−'}{percent(abs(share))}"
 
 
 def duration_words(run: ProjectRun) -> str:

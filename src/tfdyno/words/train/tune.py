@@ -50,7 +50,8 @@ def headline(told: Tuning) -> str:
             f"{significant(best.samples_per_s)} samples/s; the start does not fit."
         )
     if best.recipe == told.start:
-        return f"The starting recipe is the fastest of {plural(_ran(told), 'trial')}."
+        ran = plural(sum(one.ran for one in told.trials), "trial")
+        return f"The starting recipe is the fastest of {ran}."
     return (
         f"The fastest so far is {changes_words(best)} with {significant(best.samples_per_s)} "
         "samples/s; it is not proven yet."
@@ -91,7 +92,3 @@ def count_words(told: Tuning) -> str:
     if not told.left:
         return counts
     return f"{counts}; {told.left:,} of {told.space.size:,} combinations were not tried"
-
-
-def _ran(told: Tuning) -> int:
-    return sum(one.ran for one in told.trials)

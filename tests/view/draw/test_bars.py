@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.view.draw import bar_scale
+from tfdyno.view.draw import bars
 from tfdyno.view.draw.bars import Row, Segment
 
 
@@ -17,11 +17,11 @@ def row(*values: float) -> Row:
     ("value", "step"), [(0.7, 1.0), (1.0, 1.0), (1.1, 2.0), (3.0, 5.0), (5.1, 10.0), (0.03, 0.05)]
 )
 def test_ticks_stand_at_round_numbers(value: float, step: float) -> None:
-    assert bar_scale._round_step(value) == pytest.approx(step)
+    assert bars._round_step(value) == pytest.approx(step)
 
 
 def test_the_axis_holds_the_longest_bar_and_the_limit() -> None:
-    chart = bar_scale.absolute((row(10.0, 20.0), row(5.0)), "ms")
+    chart = bars.absolute((row(10.0, 20.0), row(5.0)), "ms")
     assert (chart.end, chart.ticks) == (30.0, (0.0, 10.0, 20.0, 30.0))  # 30 / 4 -> steps of 10
-    further = bar_scale.absolute((row(30.0),), "ms", limit=70.0, limit_text="the step")
+    further = bars.absolute((row(30.0),), "ms", limit=70.0, limit_text="the step")
     assert (further.end, further.limit, further.limit_text) == (80.0, 70.0, "the step")
