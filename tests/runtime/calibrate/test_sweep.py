@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,17 @@ def test_without_time_the_names_of_all_that_is_left_are_told(
     monkeypatch.setattr(tensorflow_chain, "prepare", lambda **_: None)
     told = sweep.handle(request(tmp_path, smallest=False), lambda _: None)
     assert len(told.left_out) == len(points("cpu"))
+
+
+def test_the_fewest_are_timed_without_time_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tensorflow_chain, "prepare", lambda **_: None)
+    asked = replace(request(tmp_path, smallest=False), fewest=2)
+    told = sweep.handle(asked, lambda _: None)
+    assert len(told.left_out) == len(points("cpu")) - 2
+    lines = (tmp_path / "windows.jsonl").read_text().splitlines()
+    assert len(read_windows(lines).kernels) == 2
 
 
 def test_a_kernel_that_fails_is_told_and_the_others_go_on(

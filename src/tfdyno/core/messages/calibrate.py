@@ -34,7 +34,9 @@ class SweepCard:
     where: Where
     executions: tuple[Execution, ...]
     seconds_s: float
-    """From the start of the child on."""
+    """From when the framework is ready."""
+    fewest: int = 0
+    """Kernels that are timed once, however long it takes."""
     file: Path
     """To which every window is added at once."""
     smallest: bool = False

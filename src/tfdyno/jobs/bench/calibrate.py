@@ -233,6 +233,7 @@ def _swept(
         where=place.where,
         executions=("xla",) if place.framework == "jax" else executions,
         seconds_s=request.seconds_s,
+        fewest=2 * FEWEST,
         file=lines,
         peaks=_peaks(place),
     )

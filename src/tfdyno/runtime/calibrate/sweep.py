@@ -47,16 +47,15 @@ ROOM_BYTES: dict[Where, float] = {"cpu": 5e8, "gpu": 4e9}
 
 def handle(request: SweepCard, progress: child.Progress) -> CardSwept:
     """Sweep until the time is spent, in rounds, so that a disturbance meets all kernels alike."""
-    began_s = time.monotonic()
     progress(f"importing {request.framework}")
     engine = _engine(request.framework)
     engine.prepare()
+    end_s = time.monotonic() + request.seconds_s
     with request.file.open("a", encoding="utf-8", buffering=1) as file:
-        sweep = _Sweep(engine, file, request.where, progress, began_s + request.seconds_s,
-                       request.peaks)  # fmt: skip
+        sweep = _Sweep(engine, file, request.where, progress, end_s, request.peaks)  # fmt: skip
         sweep.write(Release(version=engine.release()))
         device = _device(engine, request.where)
-        sweep.begin(_wanted(request))
+        sweep.begin(_wanted(request), request.fewest)
         sweep.repeat(request.most_rounds)
     return CardSwept(
         version=engine.release(),
@@ -122,13 +121,18 @@ class _Sweep:
         for name, value in self.engine.paces(self.where).items():
             self.write(PaceTold(pace=name, value=value))
 
-    def begin(self, wanted: Iterable[tuple[Point, Execution]]) -> None:
-        """Build every chain and time it for the first time, those that tell most first."""
+    def begin(self, wanted: Iterable[tuple[Point, Execution]], fewest: int = 0) -> None:
+        """Build every chain and time it for the first time, those that tell most first.
+
+        Args:
+            wanted: The kernels.
+            fewest: That are timed also where the time is spent.
+        """
         wanted = list(wanted)
         for execution in dict.fromkeys(execution for _, execution in wanted):
             self._add(None, execution)
         for number, (point, execution) in enumerate(wanted):
-            if time.monotonic() > self.end_s:
+            if number >= fewest and time.monotonic() > self.end_s:
                 self.left_out.append(f"{execution} {point.name}")
                 continue
             if number % 10 == 0:
