@@ -157,7 +157,7 @@ found["data"]["none_left"] = read(skip=3)
 found["data"]["generator"] = read(kind="generator"), read(kind="generator", epochs=1)
 
 # Callbacks, loop, outcome
-from tfdyno.runtime.train_jax import outcome as jax_outcome
+from tfdyno.runtime.recipe.settle import settle_step
 x = x / 48
 y = x[:, :1]
 from tfdyno.runtime.train_jax.loop import JaxTraining, _Session, train
@@ -239,8 +239,8 @@ found["outcome"] = {
     "model": Path(whole.model_path).name, "applied": [asdict(a) for a in whole.applied],
     "replicas": whole.replica_count, "batch": whole.global_batch_size,
     "memory": whole.peak_memory_bytes > 0, "parameters": whole.parameter_count,
-    "settled": jax_outcome.settle(small("d"), Recipe(steps_per_execution=2, execution="xla")),
-    "policy": said(lambda: jax_outcome.settle(small("e"), Recipe(precision="mixed_bfloat16"))),
+    "settled": settle_step(small("d"), Recipe(steps_per_execution=2, execution="xla")),
+    "policy": said(lambda: settle_step(small("e"), Recipe(precision="mixed_bfloat16"))),
 }
 os.write(int(sys.argv[1]), json.dumps(found, default=str).encode())
 """

@@ -19,7 +19,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.runtime.recipe.build import build_for, is_always_full, samples_of
 from tfdyno.runtime.recipe.functions import functions_of
 from tfdyno.runtime.recipe.replica_values import is_averaged, key_of, times
-from tfdyno.runtime.recipe.settle import settle_training, taken_over
+from tfdyno.runtime.recipe.settle import settle_step, settle_training, taken_over
 from tfdyno.runtime.recipe.strategy import make_strategy
 from tfdyno.runtime.train.outcome import applied
 
@@ -59,7 +59,7 @@ def strategy() -> dict[str, Any]:
 def settled() -> dict[str, Any]:
     def fields(recipe: Recipe, **how: Any) -> dict[str, Any]:
         model = t.dense(**how)
-        notes = settle_training(model, recipe)
+        notes = settle_training(model, recipe, is_split=False)
         one = getattr(model.optimizer, "inner_optimizer", model.optimizer)
         switches = [model.jit_compile, one.gradient_accumulation_steps]
         with taken_over(model, recipe) as batches:
@@ -77,7 +77,7 @@ def settled() -> dict[str, Any]:
     def late(recipe: Recipe) -> str:
         model = t.dense()
         model.fit(x[:8], y[:8], verbose=0)
-        return t.said(lambda: settle_training(model, recipe))
+        return t.said(lambda: settle_training(model, recipe, is_split=False))
 
     everything = Recipe(
         execution="xla", accumulation=4, clip_norm=0.5, steps_per_execution=3, ema=0.9,
@@ -88,8 +88,10 @@ def settled() -> dict[str, Any]:
         "nothing": fields(Recipe()),
         "late_ema": late(Recipe(ema=0.9)),
         "late_sums": late(Recipe(accumulation=2)),
-        "no_scale": t.said(lambda: settle_training(t.dense(), Recipe(loss_scale=64.0))),
-        "policy": t.said(lambda: settle_training(t.dense(), Recipe(precision="mixed_bfloat16"))),
+        "no_scale": t.said(
+            lambda: settle_training(t.dense(), Recipe(loss_scale=64.0), is_split=False)
+        ),
+        "policy": t.said(lambda: settle_step(t.dense(), Recipe(precision="mixed_bfloat16"))),
     }
     keras.config.set_dtype_policy("mixed_float16")
     found["scaled"] = fields(Recipe(precision="mixed_float16", loss_scale=64.0))

@@ -14,8 +14,9 @@ import keras, numpy as np, tensorflow as tf
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.runtime.recipe.apply import (
-    apply_recipe, limit_bytes, reported, set_memory_fraction, settings_held, settle, verify,
+    apply_recipe, limit_bytes, reported, set_memory_fraction, settings_held, verify,
 )
+from tfdyno.runtime.recipe.settle import settle
 
 recipe = Recipe(precision="float32", threads_intra=1, threads_inter=2, accumulation=4,
                 clip_norm=1.0, execution="xla", steps_per_execution=2, seed=1)

@@ -27,7 +27,7 @@ def recipe_environment(
     """Return variables to set over those of ``environment`` for a child that runs ``recipe``.
 
     What the recipe leaves open is left as the user has set it. Everything else of a recipe is set
-    in the child itself (``runtime.recipe_apply``), which also checks what TensorFlow made of it.
+    in the child itself (``runtime.recipe.apply``), which also checks what TensorFlow made of it.
 
     Args:
         recipe: The settings of the run.

@@ -17,8 +17,8 @@ from tfdyno.runtime.base.keras_internals import data_adapter
 from tfdyno.runtime.base.replicas import replicas
 from tfdyno.runtime.bench import data as bench_data
 from tfdyno.runtime.bench.clock import StepClock
-from tfdyno.runtime.recipe.apply import settle
 from tfdyno.runtime.recipe.functions import watch_calls
+from tfdyno.runtime.recipe.settle import settle
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH, DataSpec
 from tfdyno.runtime.workload.rebatch import rebatched
 from tfdyno.runtime.workload.synthetic import batch_for

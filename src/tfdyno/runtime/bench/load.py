@@ -11,7 +11,7 @@ from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.base.written_files import written_aside
 from tfdyno.runtime.bench.fit import Outcome, Plan, measure_fit, measure_predict
 from tfdyno.runtime.bench.script_training import by_itself, of_script
-from tfdyno.runtime.recipe.apply import first_step_words
+from tfdyno.runtime.recipe.settle import first_step_words
 from tfdyno.runtime.workload.fit_call import Call, built
 from tfdyno.runtime.workload.standins import stand_in
 

@@ -21,7 +21,8 @@ from tfdyno.core.recipe.recipe import InputOptions
 from tfdyno.process.failure import is_own
 from tfdyno.runtime.base.replicas import replicas, worker_count
 from tfdyno.runtime.bench.fit import Outcome, Plan, too_short
-from tfdyno.runtime.recipe.apply import OWN_LOOP, asked, settle_execution
+from tfdyno.runtime.recipe.apply import OWN_LOOP, asked
+from tfdyno.runtime.recipe.settle import settle_execution
 from tfdyno.runtime.workload.capture_loop import INSIDE
 from tfdyno.runtime.workload.dataspec import DataSpec, Leaf, of_batch
 

@@ -41,8 +41,8 @@ from tfdyno.runtime.diagnose.watching import (
     refuse_few,
     step_facts,
 )
-from tfdyno.runtime.recipe.apply import settle
 from tfdyno.runtime.recipe.functions import watch_calls
+from tfdyno.runtime.recipe.settle import settle
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH
 from tfdyno.runtime.workload.input_options import with_input_options
 from tfdyno.runtime.workload.rebatch import rebatched

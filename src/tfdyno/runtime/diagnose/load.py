@@ -12,7 +12,7 @@ from tfdyno.runtime.diagnose.look.fits import LaterFits
 from tfdyno.runtime.diagnose.loop import LoopLook
 from tfdyno.runtime.diagnose.waits import places_kept
 from tfdyno.runtime.diagnose.watching import new_times
-from tfdyno.runtime.recipe.apply import first_step_words
+from tfdyno.runtime.recipe.settle import first_step_words
 from tfdyno.runtime.workload.fit_call import Call, built
 
 if TYPE_CHECKING:

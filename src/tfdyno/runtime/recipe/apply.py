@@ -1,4 +1,4 @@
-"""A recipe applied to TensorFlow and to a compiled model, and checked against what they report."""
+"""A recipe applied to TensorFlow, before a model is there, and checked against what it reports."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.base.units import MIB
-from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
 from tfdyno.runtime.base.replaced import replaced
-from tfdyno.runtime.base.replicas import replicas
 from tfdyno.runtime.base.tensorflow_internals import (
     is_deterministic,
     session_config,
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from tfdyno.core.base.untyped import Model
     from tfdyno.core.choose.workload import Mode
     from tfdyno.core.recipe.recipe import Recipe
 
@@ -152,133 +149,6 @@ def _ignored(name: str, setting: str, notes: list[str]) -> Callable[..., None]:
             notes.append(note)
 
     return ignored
-
-
-def settle(model: Model, recipe: Recipe, mode: Mode) -> list[str]:
-    """Set what belongs to a compiled model that has not run a step yet; returns notes.
-
-    Raises:
-        UsageError: Keras cannot do what is asked with this model or its strategy, or the model
-            keeps a dtype policy of its own.
-    """
-    notes: list[str] = []
-    _check_strategy(model, recipe)
-    check_policy(model, recipe)
-    if mode == "train":
-        check_optimizers(model, recipe)
-    notes += settle_execution(model, recipe)
-    if recipe.steps_per_execution > 1:
-        model.steps_per_execution = recipe.steps_per_execution
-    if mode == "train" and asked(recipe, TRAINING_ONLY):
-        settle_optimizer(model, recipe, notes)
-    for name in ("train_function", "test_function", "predict_function"):
-        setattr(model, name, None)  # to be made anew
-    return notes
-
-
-def settle_execution(model: Model, recipe: Recipe) -> list[str]:
-    """Let a compiled model run its step as the recipe asks; returns notes.
-
-    Raises:
-        UsageError: Keras cannot compile it with XLA.
-    """
-    import tensorflow as tf
-
-    if recipe.execution == "auto":
-        return []
-    notes = []
-    if model.run_eagerly:
-        notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")
-        model.run_eagerly = False
-    if tf.config.functions_run_eagerly():
-        notes.append(f"run_functions_eagerly is off: execution = {recipe.execution} holds.")
-        tf.config.run_functions_eagerly(False)
-    set_execution(model, recipe.execution)
-    return notes
-
-
-def _check_strategy(model: Model, recipe: Recipe) -> None:
-    """Refuse settings with which Keras 3 fails inside TensorFlow on more than one replica."""
-    if replicas(model) == 1:
-        return
-    impossible = {"accumulation": 1, "steps_per_execution": 1}
-    names = asked(recipe, impossible) + (["execution=xla"] if recipe.execution == "xla" else [])
-    for name in names:
-        strategy = type(model.distribute_strategy).__name__
-        what = f"{name} is not possible under tf.distribute.{strategy} with Keras 3"
-        raise UsageError(what, remedy=f"leave {name.partition('=')[0]} out, or use one device")
-
-
-def check_policy(model: Model, recipe: Recipe) -> None:
-    """Refuse a model that keeps another dtype policy; raises ``UsageError``."""
-    if not recipe.precision:
-        return
-    wanted = "float32" if recipe.precision == "tf32" else recipe.precision
-    found = [part.dtype_policy.name for part in model._flatten_layers() if part.weights]
-    if found and wanted not in found:  # one float32 layer at the end is common and right
-        raise UsageError(
-            f"precision = {recipe.precision} does not reach the layers of {model.name}",
-            why=f"they keep a policy of their own, {found[0]}",
-            remedy="set the precision in the code that builds the model",
-        )
-
-
-def check_optimizers(model: Model, recipe: Recipe) -> None:
-    """Refuse what would reach one of several optimizers of an own ``train_step``, or none.
-
-    Which of them the step uses cannot be told before it runs, and half of a GAN clipped is none.
-
-    Raises:
-        UsageError: The model keeps others than that of ``compile``.
-    """
-    from tfdyno.runtime.base.step_hooks import has_own_step
-    from tfdyno.runtime.checkpoint.state import optimizers_of
-
-    kept = getattr(model, "optimizer", None)
-    of_compile = (kept, getattr(kept, "inner_optimizer", kept))
-    others = [one for one in optimizers_of(model) if all(one is not own for own in of_compile)]
-    names = asked(recipe, OF_OPTIMIZER)
-    if names and others and has_own_step(model):
-        raise UsageError(
-            f"{names[0]} cannot be set for {model.name}",
-            why="its train_step keeps optimizers beside that of compile",
-            remedy="set it on each of them in the script",
-        )
-
-
-def first_step_words(model: Model, execution: str) -> str:
-    """Return words for the first step; whether XLA compiles it decides what a crash in it means."""
-    compiled = execution == "xla" or (execution == "auto" and bool(model.jit_compile))
-    return FIRST_STEP_XLA if compiled else FIRST_STEP
-
-
-def set_execution(model: Model, execution: str) -> None:
-    """Let Keras compile its step with XLA or not; raises ``UsageError`` where a layer cannot."""
-    model.jit_compile = execution == "xla"
-    if bool(model.jit_compile) != (execution == "xla"):
-        unfit = [part.name for part in model._flatten_layers() if not part.supports_jit]
-        what = f"{model.name} cannot be compiled with XLA"
-        why = f"{', '.join(unfit[:3])} cannot" if unfit else "Keras does not allow it"
-        raise UsageError(what, why=why, remedy="use execution = graph")
-
-
-def settle_optimizer(model: Model, recipe: Recipe, notes: list[str]) -> None:
-    """Set accumulation and clipping; raises ``UsageError`` where the optimizer cannot."""
-    optimizer = getattr(model, "optimizer", None)
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    if inner is None or not hasattr(inner, "gradient_accumulation_steps"):
-        name = ", ".join(asked(recipe, TRAINING_ONLY))
-        raise UsageError(f"{name} needs a Keras 3 optimizer", why="the model has none")
-    if recipe.accumulation > 1 and inner.gradient_accumulation_steps != recipe.accumulation:
-        if inner.built:
-            what = "accumulation cannot be set any more"
-            raise UsageError(what, why="the optimizer's variables exist before fit")
-        inner.gradient_accumulation_steps = recipe.accumulation
-    if recipe.clip_norm:
-        if inner.clipnorm or inner.clipvalue:
-            notes.append("The optimizer's own clipping is off: clip_norm of the recipe holds.")
-        inner.clipnorm = inner.clipvalue = None
-        inner.global_clipnorm = recipe.clip_norm
 
 
 def reported(recipe: Recipe) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A recipe set on a compiled model that is to be trained, on one device or under a strategy."""
+"""A recipe set on a compiled model: on one that is measured, and on one that is trained."""
 
 from __future__ import annotations
 
@@ -6,27 +6,43 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import keras
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.composition import refuse_float8_under
+from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
 from tfdyno.runtime.base.replicas import replicas
-from tfdyno.runtime.recipe.apply import (
-    check_optimizers,
-    check_policy,
-    set_execution,
-    settle_optimizer,
-)
+from tfdyno.runtime.base.step_hooks import has_own_step
+from tfdyno.runtime.checkpoint.state import optimizers_of
+from tfdyno.runtime.recipe.apply import OF_OPTIMIZER, TRAINING_ONLY, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tfdyno.core.base.untyped import Layer, Model, Tensor, Value, Variable
+    from tfdyno.core.choose.workload import Mode
     from tfdyno.core.recipe.recipe import Recipe
 
 
-def settle_training(model: Model, recipe: Recipe, *, is_split: bool = False) -> list[str]:
-    """Set what belongs to a model that has not run a step yet; returns notes.
+def settle(model: Model, recipe: Recipe, mode: Mode) -> list[str]:
+    """Set what belongs to a compiled model that Keras itself runs; returns notes.
+
+    Raises:
+        UsageError: Keras cannot do what is asked with this model or its strategy, or the model
+            keeps a dtype policy of its own.
+    """
+    _check_strategy(model, recipe)
+    if mode == "train":
+        _check_optimizers(model, recipe)
+    notes = settle_step(model, recipe)
+    if mode == "train" and asked(recipe, TRAINING_ONLY):
+        _settle_optimizer(model, recipe, notes)
+    return notes
+
+
+def settle_training(model: Model, recipe: Recipe, *, is_split: bool) -> list[str]:
+    """Set what belongs to a model that is to be trained, on one device or under a strategy.
 
     Under a strategy Keras' own switches for XLA and accumulation stay off: ``ComposedStep`` does
     both, and takes from the optimizer what the script has set there.
@@ -36,31 +52,67 @@ def settle_training(model: Model, recipe: Recipe, *, is_split: bool = False) -> 
         recipe: What is asked.
         is_split: Whether layers that XLA cannot compile run in the input pipeline.
 
+    Returns:
+        Notes.
+
     Raises:
         UsageError: The model or its optimizer cannot do what is asked.
     """
-    notes: list[str] = []
     if recipe.precision == "float8" and is_composed(model):
         refuse_float8_under(type(model.distribute_strategy).__name__)
-    check_policy(model, recipe)
-    check_optimizers(model, recipe)
-    if model.run_eagerly and recipe.execution != "auto":
-        notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")
-        model.run_eagerly = False
-    if recipe.execution != "auto" and not (is_split and recipe.execution == "xla"):
-        set_execution(model, recipe.execution)
-    if recipe.steps_per_execution > 1:
-        model.steps_per_execution = recipe.steps_per_execution
+    _check_optimizers(model, recipe)
+    notes = settle_step(model, recipe, is_split=is_split)
     ours = replace(recipe, accumulation=1) if is_composed(model) else recipe
-    if ours.accumulation > 1 or ours.clip_norm:
-        settle_optimizer(model, ours, notes)
+    if asked(ours, TRAINING_ONLY):
+        _settle_optimizer(model, ours, notes)
     if recipe.ema:
         _set_average(model, recipe)
     if recipe.loss_scale:
         _set_loss_scale(model, recipe.loss_scale)
+    return notes
+
+
+def settle_step(model: Model, recipe: Recipe, *, is_split: bool = False) -> list[str]:
+    """Set how a compiled model that has not run yet runs its steps, on any backend; returns notes.
+
+    Raises:
+        UsageError: The model keeps a dtype policy of its own, or XLA cannot compile it.
+    """
+    _check_policy(model, recipe)
+    notes = settle_execution(model, recipe, is_split=is_split)
+    if recipe.steps_per_execution > 1:
+        model.steps_per_execution = recipe.steps_per_execution
     for name in ("train_function", "test_function", "predict_function"):
         setattr(model, name, None)  # to be made anew
     return notes
+
+
+def settle_execution(model: Model, recipe: Recipe, *, is_split: bool = False) -> list[str]:
+    """Let a compiled model run its step as the recipe asks; returns notes.
+
+    What is split compiles by itself that part which XLA can.
+
+    Raises:
+        UsageError: Keras cannot compile it with XLA.
+    """
+    if recipe.execution == "auto":
+        return []
+    notes = []
+    if model.run_eagerly:
+        notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")
+        model.run_eagerly = False
+    if keras.backend.backend() == "tensorflow" and tf.config.functions_run_eagerly():
+        notes.append(f"run_functions_eagerly is off: execution = {recipe.execution} holds.")
+        tf.config.run_functions_eagerly(False)
+    if not (is_split and recipe.execution == "xla"):
+        _set_execution(model, recipe.execution)
+    return notes
+
+
+def first_step_words(model: Model, execution: str) -> str:
+    """Return words for the first step; whether XLA compiles it decides what a crash in it means."""
+    compiled = execution == "xla" or (execution == "auto" and bool(model.jit_compile))
+    return FIRST_STEP_XLA if compiled else FIRST_STEP
 
 
 def is_composed(model: Model) -> bool:
@@ -78,6 +130,81 @@ def taken_over(model: Model, recipe: Recipe) -> Iterator[int]:
         yield recipe.accumulation if recipe.accumulation > 1 else int(own or 1)
     finally:
         model.jit_compile, inner.gradient_accumulation_steps = compiled, own
+
+
+def _check_strategy(model: Model, recipe: Recipe) -> None:
+    """Refuse settings with which Keras 3 fails inside TensorFlow on more than one replica."""
+    if replicas(model) == 1:
+        return
+    impossible = {"accumulation": 1, "steps_per_execution": 1}
+    names = asked(recipe, impossible) + (["execution=xla"] if recipe.execution == "xla" else [])
+    for name in names:
+        strategy = type(model.distribute_strategy).__name__
+        what = f"{name} is not possible under tf.distribute.{strategy} with Keras 3"
+        raise UsageError(what, remedy=f"leave {name.partition('=')[0]} out, or use one device")
+
+
+def _check_policy(model: Model, recipe: Recipe) -> None:
+    """Refuse a model that keeps another dtype policy; raises ``UsageError``."""
+    if not recipe.precision:
+        return
+    wanted = "float32" if recipe.precision == "tf32" else recipe.precision
+    found = [part.dtype_policy.name for part in model._flatten_layers() if part.weights]
+    if found and wanted not in found:  # one float32 layer at the end is common and right
+        raise UsageError(
+            f"precision = {recipe.precision} does not reach the layers of {model.name}",
+            why=f"they keep a policy of their own, {found[0]}",
+            remedy="set the precision in the code that builds the model",
+        )
+
+
+def _check_optimizers(model: Model, recipe: Recipe) -> None:
+    """Refuse what would reach one of several optimizers of an own ``train_step``, or none.
+
+    Which of them the step uses cannot be told before it runs, and half of a GAN clipped is none.
+
+    Raises:
+        UsageError: The model keeps others than that of ``compile``.
+    """
+    kept = getattr(model, "optimizer", None)
+    of_compile = (kept, getattr(kept, "inner_optimizer", kept))
+    others = [one for one in optimizers_of(model) if all(one is not own for own in of_compile)]
+    names = asked(recipe, OF_OPTIMIZER)
+    if names and others and has_own_step(model):
+        raise UsageError(
+            f"{names[0]} cannot be set for {model.name}",
+            why="its train_step keeps optimizers beside that of compile",
+            remedy="set it on each of them in the script",
+        )
+
+
+def _set_execution(model: Model, execution: str) -> None:
+    """Let Keras compile its step with XLA or not; raises ``UsageError`` where a layer cannot."""
+    model.jit_compile = execution == "xla"
+    if bool(model.jit_compile) != (execution == "xla"):
+        unfit = [part.name for part in model._flatten_layers() if not part.supports_jit]
+        what = f"{model.name} cannot be compiled with XLA"
+        why = f"{', '.join(unfit[:3])} cannot" if unfit else "Keras does not allow it"
+        raise UsageError(what, why=why, remedy="use execution = graph")
+
+
+def _settle_optimizer(model: Model, recipe: Recipe, notes: list[str]) -> None:
+    """Set accumulation and clipping; raises ``UsageError`` where the optimizer cannot."""
+    optimizer = getattr(model, "optimizer", None)
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if inner is None or not hasattr(inner, "gradient_accumulation_steps"):
+        name = ", ".join(asked(recipe, TRAINING_ONLY))
+        raise UsageError(f"{name} needs a Keras 3 optimizer", why="the model has none")
+    if recipe.accumulation > 1 and inner.gradient_accumulation_steps != recipe.accumulation:
+        if inner.built:
+            what = "accumulation cannot be set any more"
+            raise UsageError(what, why="the optimizer's variables exist before fit")
+        inner.gradient_accumulation_steps = recipe.accumulation
+    if recipe.clip_norm:
+        if inner.clipnorm or inner.clipvalue:
+            notes.append("The optimizer's own clipping is off: clip_norm of the recipe holds.")
+        inner.clipnorm = inner.clipvalue = None
+        inner.global_clipnorm = recipe.clip_norm
 
 
 def _has_cluster(model: Model) -> bool:

@@ -14,13 +14,16 @@ from tfdyno.core.base.codec import write_atomic
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.core.train.layout import FILE_NAME, to_toml
+from tfdyno.core.train.training import Applied
+from tfdyno.runtime.base.peak_memory import PeakMemory
 from tfdyno.runtime.checkpoint.random_states import random_state, restore_random_state
 from tfdyno.runtime.checkpoint.state import State, state_of
+from tfdyno.runtime.recipe.settle import settle_step
+from tfdyno.runtime.train.outcome import beside_asked, policies
 from tfdyno.runtime.train.session import Cursor, TrainSession
 from tfdyno.runtime.train.watch import TrainPlan, Watch
 from tfdyno.runtime.train_jax.data import NO_BATCH, Batches, batches_of
 from tfdyno.runtime.train_jax.layout import SplitWeights, layout_of, rules_in
-from tfdyno.runtime.train_jax.outcome import applied, memory, settle
 from tfdyno.runtime.train_jax.ranks import check_same_data, check_same_weights, numbers_of_all
 from tfdyno.runtime.train_jax.start import World
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.base.untyped import DataIterator, Logs, Model, Value
     from tfdyno.core.doctor.finding import Finding
+    from tfdyno.core.train.device_mesh import DeviceMesh
     from tfdyno.core.train.layout import Layout
     from tfdyno.core.train.training import RunSettings, TrainOutcome
 
@@ -61,7 +65,7 @@ def train(
         UsageError: The model, its data, the recipe or the layout do not go together.
         ToolError: A checkpoint cannot be written, or the weights of the workers drift apart.
     """
-    watch = Watch(training.progress, memory=memory)
+    watch = Watch(training.progress, memory=_memory)
     plan = TrainPlan(
         recipe=training.recipe, settings=settings, watch=watch, progress=training.progress
     )
@@ -86,7 +90,7 @@ class _Session(TrainSession):
         self._has_begun = self._is_checked = False
 
     def _enter(self, stack: contextlib.ExitStack) -> None:
-        self.notes += settle(self.model, self.plan.recipe)
+        self.notes += settle_step(self.model, self.plan.recipe)
         stack.enter_context(batches_of(self.batches))
 
     def _callbacks(self) -> list[Any]:
@@ -109,7 +113,7 @@ class _Session(TrainSession):
         return replace(
             super()._outcome(stopped, findings),
             replica_count=self.world.mesh.replica_count,
-            applied=applied(self.model, self.plan.recipe, self.world.mesh),
+            applied=_applied(self.model, self.plan.recipe, self.world.mesh),
             layout=self.layout,
         )
 
@@ -190,3 +194,29 @@ class _Session(TrainSession):
         if not self._is_checked:
             self._is_checked = True
             check_same_weights(self.model.trainable_variables)
+
+
+def _memory() -> tuple[int, str]:
+    """Return the most memory so far: of the first device, or of the process without a GPU."""
+    stats = jax.local_devices()[0].memory_stats() or {}
+    if "peak_bytes_in_use" in stats:
+        return int(stats["peak_bytes_in_use"]), "allocator"
+    return PeakMemory().read()
+
+
+def _applied(model: Model, recipe: Recipe, mesh: DeviceMesh) -> tuple[Applied, ...]:
+    """Return the settings of the recipe with what Keras reports of them, and the mesh."""
+    reported = {
+        "precision": policies(model),
+        "execution": "xla" if model.jit_compile else "eager",
+        "steps_per_execution": model.steps_per_execution,
+    }
+    count = jax.process_count()
+    devices = f"{jax.device_count()} device{'s' * (jax.device_count() != 1)}"
+    where = f"{mesh} on {devices} of {count} process{'es' * (count != 1)}"
+    backend = Applied(name="backend", asked="jax", reported=f"JAX {jax.__version__}")
+    return (
+        *beside_asked(recipe, reported),
+        backend,
+        Applied(name="mesh", asked=str(mesh), reported=where),
+    )
