@@ -28,8 +28,8 @@ def watched(step, count=STEPS, **how):
         for number in range(count):
             step(number)
             watching.step()
-        traced_s.update(watching.traced_s())
-        return watching.retraces(), watching.growth(), watching.cost_s
+        traced_s.update(watching.traces.step_s)
+        return watching.traces.facts(), watching.growth.facts(), watching.cost_s
 """
 GROWING = {
     "healthy": """
@@ -81,7 +81,7 @@ callbacks = [Keep(), Steps()]
 rows = np.ones((STEPS * 8, 256), "float32"), np.ones((STEPS * 8, 128), "float32")
 with Watching(callbacks=callbacks, model=model) as watching:
     model.fit(*rows, batch_size=8, verbose=0, callbacks=callbacks)
-    found = watching.retraces(), watching.growth(), watching.cost_s
+    found = watching.traces.facts(), watching.growth.facts(), watching.cost_s
 """,
     "array": """
 def step(number):
@@ -161,7 +161,7 @@ with Watching(model=model) as watching:
     model.fit(*rows, batch_size=32, epochs=4, verbose=0, callbacks=[Steps()],
               validation_data=rows)
     model.evaluate(*rows, verbose=0)
-    found = watching.retraces(), watching.growth(), watching.cost_s
+    found = watching.traces.facts(), watching.growth.facts(), watching.cost_s
 """,
     "compiled_again": """
 model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])

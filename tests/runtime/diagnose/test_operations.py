@@ -11,7 +11,8 @@ from tests.runtime.once import once
 
 SUMS = """
 from tfdyno.core.base.codec import to_builtins
-from tfdyno.runtime.diagnose.operations import all_told, profiled
+from tfdyno.runtime.base.tensorflow_internals import forget_kernels
+from tfdyno.runtime.diagnose.operations import profiled
 
 result = {}
 import keras, numpy as np, tensorflow as tf, time
@@ -60,7 +61,7 @@ def chain():
 for _ in range(300):
     chain()
 result["worn"] = to_builtins(profiled(lambda count: chain(), 5))
-all_told()
+forget_kernels()
 chain()
 result["fresh"] = to_builtins(profiled(lambda count: chain(), 5))
 try:

@@ -7,7 +7,7 @@ without one, the line that asks a tape for gradients; or ``train_on_batch``.
 from __future__ import annotations
 
 import contextlib
-import sys
+import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,8 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import InputOptions
-from tfdyno.process.failure import is_own
+from tfdyno.process.own_lines import own_place
+from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.base.replicas import replicas, worker_count
 from tfdyno.runtime.bench.fit import Outcome, Plan, too_short
 from tfdyno.runtime.recipe.apply import OWN_LOOP, asked
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from tfdyno.core.base.untyped import Dataset, Function, Instance, Model, Shape, Strategy, Value
+    from tfdyno.core.base.untyped import Dataset, Function, Instance, Model, Strategy, Value
     from tfdyno.core.measure.measurement import BenchTask
 
 
@@ -141,7 +142,9 @@ class LoopBench:
             self._stop(INSIDE)
         if not self.parameter_count:
             variables = [v for v in tf.nest.flatten(sources) if hasattr(v, "shape")]
-            self.parameter_count = sum(_size(variable.shape) for variable in variables)
+            self.parameter_count = sum(
+                math.prod(int(size or 1) for size in variable.shape) for variable in variables
+            )
         if self._active:
             self._with_gradient.update(self._active)
         elif tf.executing_eagerly():
@@ -220,14 +223,14 @@ class LoopBench:
 
     def _eager_step(self) -> None:
         """Take the line that asks for gradients as a step's mark without a ``tf.function``."""
-        line = _own_line()
+        line = own_place()
         if self._step is None:
             self._step = line
             self._prepare()
             if self.plan.recipe.execution != "auto" or self.plan.protocol.data != "own":
                 what = "a loop without tf.function can only be measured as it is"
                 self._stop(UsageError(what, remedy="put @tf.function before its step"))
-            self._describe(f"line {line[1]}", ())
+            self._describe(f"line {line.rpartition(':')[2]}", ())
             self.execution = "eager"
             self.clock.start()
         elif self._step == line and self.clock.steps(1):
@@ -280,24 +283,14 @@ def watched(bench: LoopBench) -> Iterator[None]:
         bench.strategy_ran(self)
         return run(self, *arguments, **named)
 
-    def restore() -> None:
-        function_type.__call__, tape_type.gradient = call, gradient
-        strategy_type.run = run
-
-    function_type.__call__, tape_type.gradient = watched_call, watched_gradient
-    strategy_type.run = watched_run
-    bench.unwatch = restore
-    try:
+    changes = (
+        (function_type, "__call__", watched_call), (tape_type, "gradient", watched_gradient),
+        (strategy_type, "run", watched_run),
+    )  # fmt: skip
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replaced(*changes))
+        bench.unwatch = stack.close
         yield
-    finally:
-        restore()
-
-
-def _own_line() -> tuple[str, int]:
-    frame = sys._getframe(1)
-    while frame.f_back and not is_own(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
 
 
 def _leaves(arguments: tuple[Any, ...]) -> tuple[tuple[Leaf, ...], int]:
@@ -315,10 +308,3 @@ def _leaves(arguments: tuple[Any, ...]) -> tuple[tuple[Leaf, ...], int]:
 def _spec(argument: Value) -> Value:
     """Return an iterator's shapes of its batches: taking one would lose it."""
     return getattr(argument, "element_spec", argument)
-
-
-def _size(shape: Shape) -> int:
-    size = 1
-    for dimension in shape:
-        size *= int(dimension or 1)
-    return size

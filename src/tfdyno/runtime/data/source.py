@@ -16,7 +16,7 @@ from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.base.written_files import written_aside
 from tfdyno.runtime.bench.script_training import of_script
 from tfdyno.runtime.data.loop import NAME_IT, NO_DATA, LoopData
-from tfdyno.runtime.diagnose.input import Source
+from tfdyno.runtime.diagnose.input import Source, kind_of
 from tfdyno.runtime.diagnose.waits import places_kept
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH
 from tfdyno.runtime.workload.fit_call import as_arguments
@@ -27,13 +27,7 @@ from tfdyno.runtime.workload.workloads import function_of
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Dataset, Tensor, Value
     from tfdyno.core.choose.workload import Workload
-    from tfdyno.runtime.diagnose.input import Kind
     from tfdyno.runtime.workload.fit_call import Call
-
-KINDS: dict[str, Kind] = {
-    "TFDatasetAdapter": "dataset", "ArrayDataAdapter": "arrays",
-    "GeneratorDataAdapter": "generator", "PyDatasetAdapter": "pydataset",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +137,7 @@ def of_fit(
     return Data(
         source=Source(
             dataset=adapter.get_tf_dataset(),
-            kind=KINDS.get(type(adapter).__name__, "other"),
+            kind=kind_of(adapter),
             opening=adapter.on_epoch_begin,
             closing=adapter.on_epoch_end,
         ),

@@ -6,18 +6,20 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.messages.diagnose import LOOK, SeenSteps
+from tfdyno.core.messages.diagnose import LOOK, SeenSteps, SteadySpan
 from tfdyno.process import child
 from tfdyno.process.stop_asked import StopAsked, asked_to_stop
 from tfdyno.runtime.base.software import import_tensorflow, software
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from tfdyno.core.measure.step_facts import StepFacts
     from tfdyno.core.messages.diagnose import LookAtSteps
     from tfdyno.runtime.diagnose.so_far import SoFar
 
@@ -37,7 +39,6 @@ def handle(request: LookAtSteps, progress: child.Progress) -> SeenSteps:
         raise UsageError("diagnose looks at a training", remedy="leave --mode infer out")
     progress("importing TensorFlow")
     import_tensorflow(workload, "diagnose", "look at")
-    from tfdyno.runtime.diagnose.cards import steady
     from tfdyno.runtime.diagnose.load import look_at
     from tfdyno.runtime.diagnose.watching import StepsInspection
     from tfdyno.runtime.recipe.apply import apply_recipe, check_recipe, settings_held, verify
@@ -105,6 +106,45 @@ def _stop_heeded(so_far: SoFar) -> Iterator[None]:
             for timer in again:
                 timer.cancel()
             so_far.heed()
+
+
+def steady(span_s: tuple[float, float], facts: StepFacts) -> SteadySpan:
+    """Say when the steps ran, and on which cards, for who watches these from outside.
+
+    Args:
+        span_s: When they began and ended, by ``time.perf_counter``.
+        facts: What was seen of them.
+    """
+    import tensorflow as tf
+
+    ahead_s = time.monotonic() - time.perf_counter()
+    visible = [each.name for each in tf.config.get_visible_devices("GPU")]
+    is_divided = len(tf.config.list_logical_devices("GPU")) != len(visible)
+    here = max(1, facts.replica_count // max(1, facts.worker_count))
+    return SteadySpan(
+        began_s=span_s[0] + ahead_s,
+        ended_s=span_s[1] + ahead_s,
+        cards=used_cards(visible, facts.devices, 0 if is_divided else here),
+    )
+
+
+def used_cards(visible: Sequence[str], variables: Iterable[str], replicas: int) -> tuple[int, ...]:
+    """Return numbers of the cards that a training uses, in CUDA's order.
+
+    TensorFlow opens every card that it sees, but trains on the first ones unless it is told.
+
+    Args:
+        visible: Physical devices: ``/physical_device:GPU:0``.
+        variables: Devices of the variables, ``GPU:0``; of mirrored ones that of the first part.
+        replicas: Of this process; 0: not known, all cards count.
+    """
+    numbers = tuple(int(name.rpartition(":")[2]) for name in visible)
+    if not replicas:
+        return numbers
+    places = {int(each[len("GPU:") :]) for each in variables if each.startswith("GPU:")}
+    first = min(places, default=0)
+    places |= set(range(first, first + replicas))
+    return tuple(number for place, number in enumerate(numbers) if place in places)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from tfdyno.runtime.diagnose.held import (
     not_repeated,
     timed_steps,
 )
-from tfdyno.runtime.diagnose.input import Source, by_itself
+from tfdyno.runtime.diagnose.input import Source, by_itself, kind_of
 from tfdyno.runtime.diagnose.look.calls import in_turns, worth_a_look
 from tfdyno.runtime.diagnose.model import facts_of
 from tfdyno.runtime.diagnose.waits import Reading, reading_watched
@@ -54,13 +54,7 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Batch, DataIterator, Dataset, Value
     from tfdyno.core.measure.step_facts import CallFacts, StepFacts
     from tfdyno.runtime.diagnose.clock import StepTimes
-    from tfdyno.runtime.diagnose.input import Kind
     from tfdyno.runtime.workload.fit_call import Call
-
-_KINDS: dict[str, Kind] = {
-    "TFDatasetAdapter": "dataset", "ArrayDataAdapter": "arrays",
-    "GeneratorDataAdapter": "generator", "PyDatasetAdapter": "pydataset",
-}  # fmt: skip
 
 
 def look_at_fit(call: Call, look: StepsInspection, times: StepTimes | None = None) -> StepFacts:
@@ -253,7 +247,7 @@ class _Parts:
             adapter.on_epoch_end()  # of the epoch that was cut
         return Source(
             dataset=adapter.get_tf_dataset(),
-            kind=_KINDS.get(type(adapter).__name__, "other"),
+            kind=kind_of(adapter),
             workers=_workers(adapter),
             opening=adapter.on_epoch_begin,
             closing=adapter.on_epoch_end,

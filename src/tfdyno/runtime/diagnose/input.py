@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from tfdyno.core.messages.diagnose import Limits
 
 Kind = Literal["dataset", "arrays", "generator", "pydataset", "other"]
+_KINDS: dict[str, Kind] = {
+    "TFDatasetAdapter": "dataset", "ArrayDataAdapter": "arrays",
+    "GeneratorDataAdapter": "generator", "PyDatasetAdapter": "pydataset",
+}  # fmt: skip
 
 _WARM_S, _MOST_WARM_S, _WARM_BATCHES = 0.3, 1.0, 3
 _MOST_BATCHES = 4_000
@@ -81,6 +85,11 @@ class Ran:
     read_bytes_per_s: float
     first: Any
     """The first batch."""
+
+
+def kind_of(adapter: Value) -> Kind:
+    """Tell what Keras reads by a data adapter."""
+    return _KINDS.get(type(adapter).__name__, "other")
 
 
 def by_itself(source: Source, limits: Limits) -> tuple[InputFacts | None, Any, str]:

@@ -5,6 +5,7 @@ Asked for after a step has run: its graphs are then there, and the variables of 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import FunctionType
@@ -88,7 +89,7 @@ def step_graphs(model: Model, function: Function = None) -> Iterator[Any]:
             continue
         seen.add(graph.name)
         yield graph
-        waiting += [inner for called in _called(graph) if (inner := called) is not None]
+        waiting += [called for called in _called(graph) if called is not None]
 
 
 def _functions(begin: Value) -> list[Any]:
@@ -238,7 +239,5 @@ def _path(variable: Variable) -> str:
 
 
 def _bytes(variable: Variable) -> int:
-    count = 1
-    for size in variable.shape:
-        count *= int(size or 1)
+    count = math.prod(int(size or 1) for size in variable.shape)
     return count * int(tf.as_dtype(variable.dtype).size)

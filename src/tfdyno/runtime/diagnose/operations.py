@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tfdyno.profile.operations import operation_facts
 from tfdyno.profile.planes import read_planes
-from tfdyno.runtime.base.tensorflow_internals import forget_kernels
+from tfdyno.runtime.base.reference_speed import synchronise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,24 +56,9 @@ def profiled(
             for number in range(steps):
                 with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
                     run_steps(1)
-            _wait()
+            synchronise()
         finally:
             with contextlib.suppress(tf.errors.OpError):  # then it wrote nothing
                 tf.profiler.experimental.stop()
         files = [file.read_bytes() for file in Path(name).rglob("*.xplane.pb")]
     return operation_facts(read_planes(files[0]), steps, float64_names) if files else None
-
-
-def all_told() -> None:
-    """Let the next profile tell of cheap operations too: graphs begin to learn of them anew.
-
-    They are made ready once more, which takes some 10 ms; nothing is traced or compiled again.
-    """
-    forget_kernels()
-
-
-def _wait() -> None:
-    """Wait until every device has done what it was given."""
-    sync = getattr(tf.test.experimental, "sync_devices", None)
-    if sync:
-        sync()

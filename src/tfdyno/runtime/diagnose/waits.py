@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import tensorflow as tf
 
-from tfdyno.process.failure import is_own
+from tfdyno.process.own_lines import code_place, own_place
 from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.base.tensorflow_internals import nexts_changed
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import DataIterator, Dataset, Function, Instance, Value
 
 _MADE_AT = "_tfdyno_made_at"
-_DEEPEST = 40
-"""Frames above a call in which a line of the user's own is looked for."""
 
 
 class Reading:
@@ -141,7 +137,7 @@ def places_kept() -> AbstractContextManager[None]:
     def made(self: Instance, *arguments: Any, **named: Any) -> None:
         original(self, *arguments, **named)
         with contextlib.suppress(AttributeError):
-            object.__setattr__(self, _MADE_AT, own_line())
+            object.__setattr__(self, _MADE_AT, own_place())
 
     return replaced((kind, "__init__", made))
 
@@ -151,23 +147,9 @@ def made_at(stage: Dataset) -> str:
     return str(getattr(stage, _MADE_AT, ""))
 
 
-def own_line() -> str:
-    """Return ``train.py:41`` of the innermost line of the user's own that is running."""
-    frame = sys._getframe(1)
-    for _ in range(_DEEPEST):
-        if is_own(frame.f_code.co_filename):
-            return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    return ""
-
-
 def line_of(function: Function) -> str:
     """Return ``train.py:12`` where a function of the user's own begins; empty for others."""
     code = getattr(getattr(function, "func", function), "__code__", None)
     if code is None:
         code = getattr(vars(type(function)).get("__call__"), "__code__", None)
-    if code is None or not is_own(code.co_filename):
-        return ""
-    return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+    return code_place(code)

@@ -6,12 +6,13 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.units import format_bytes
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.step_facts import (
     CallbackFacts,
@@ -22,16 +23,19 @@ from tfdyno.core.measure.step_facts import (
     MemoryCourse,
     OperationFacts,
     RetraceFacts,
+    StallFacts,
     StepFacts,
+    TimelineFacts,
 )
 from tfdyno.core.messages.diagnose import Limits
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.model.measure.statistics import median
-from tfdyno.runtime.diagnose.clock import StepTimes, own_steps
+from tfdyno.profile.timeline import longest, timeline
+from tfdyno.runtime.base.tensorflow_internals import forget_kernels
+from tfdyno.runtime.diagnose.clock import StepTimes, even, own_steps
 from tfdyno.runtime.diagnose.host import HostWatch
 from tfdyno.runtime.diagnose.lines import LineSampler
 from tfdyno.runtime.diagnose.so_far import SoFar
-from tfdyno.runtime.diagnose.timeline import timeline_of
 from tfdyno.runtime.diagnose.watch import Watching
 from tfdyno.runtime.diagnose.work import memory, work_of
 
@@ -146,9 +150,9 @@ class Watched:
         self.lines, self.threads = self._sampler.stop(), self._sampler.threads
         self.texts = self._sampler.texts
         if self._watching is not None:
-            self.retraces, self.growth = self._watching.retraces(), self._watching.growth()
-            self.memory = self._watching.memory()
-            self.traced_s = self._watching.traced_s()
+            traces, growth = self._watching.traces, self._watching.growth
+            self.retraces, self.traced_s = traces.facts(), traces.step_s
+            self.growth, self.memory = growth.facts(), growth.memory()
         self._stack.close()
 
     def _open(self) -> None:
@@ -158,7 +162,7 @@ class Watched:
             callback_now=lambda: self.times.callback,
             memory_alone=self.times.limits.memory_alone,
         )
-        self.times.is_sure = watching.is_sure
+        self.times.is_sure = watching.growth.is_sure
         self._watching = self._stack.enter_context(watching)
         self._sampler.start()
         self._host.begin()
@@ -166,11 +170,13 @@ class Watched:
     def _step(self) -> None:
         assert self._watching
         self._watching.step()
-        if self._watching.is_slow and not self.times.slowed_from:
+        growth = self._watching.growth
+        if growth.is_slow and not self.times.slowed_from:
             self.times.slowed_from = len(self.times.steps)
         if self.times.limits.memory_alone and time.monotonic() - self._said_s >= 1.0:
             self._said_s = time.monotonic()
-            self._progress(f"{self.times.step_count:,} steps, {self._watching.memory_words()}")
+            held = format_bytes(growth.resident_bytes)
+            self._progress(f"{self.times.step_count:,} steps, the process holds {held}")
         if self.times.done:
             self.close()
 
@@ -208,13 +214,13 @@ def profile_of(
         said: What the model tells of itself.
         count: Steps in a call.
     """
-    from tfdyno.runtime.diagnose.operations import FRESH_RUNS, all_told, profiled
+    from tfdyno.runtime.diagnose.operations import FRESH_RUNS, profiled
 
     step_s = median(held_s) if held_s else PROFILED_S
     wanted = int(PROFILED_S / max(step_s * count, 1e-6))
     calls = max(_LEAST_PROFILED, min(_MOST_PROFILED, wanted))
     if not tf.config.list_logical_devices("GPU"):  # a card's own tracer tells every kernel
-        all_told()
+        forget_kernels()
         for _ in range(_WARM_CALLS):
             run()
         calls = max(1, min(calls, FRESH_RUNS // count - _WARM_CALLS))
@@ -307,3 +313,40 @@ def _early(own: OwnSteps, times: StepTimes, end: str) -> tuple[str, ...]:
         return ()
     what = "" if own.is_warm else ", before warm-up was over"
     return (f"The training ended by itself after {steps}{what}.",)
+
+
+def timeline_of(times: StepTimes, traced_s: Mapping[int, float]) -> TimelineFacts:
+    """Return all steps after warm-up; of a training that ended before, all but the first.
+
+    Args:
+        times: The clock.
+        traced_s: Seconds of tracing by the number of the step, counted from 0 at the end of
+            warm-up.
+    """
+    is_warm = 0 <= times.own_from < len(times.steps)
+    start = times.own_from if is_warm else min(1, len(times.steps) - 1)
+    steps = times.steps[start:]
+    told, number = list[StallFacts](), 1
+    for place, (step, mean_s) in enumerate(zip(steps, even(steps), strict=True)):
+        retrace_s = traced_s.get(place, 0.0) if is_warm else 0.0
+        # Of a loop what Keras validates is time of callbacks as well; of ``fit`` it is not.
+        named_s = step.checkpoint_s + (step.validation_s if step.beside_s else 0.0)
+        callback_s = max(0.0, step.callback_s - named_s)
+        beside_s = step.wait_s + callback_s + step.checkpoint_s + step.validation_s + retrace_s
+        told.append(
+            StallFacts(
+                step=number,
+                # What has a known reason was not the device working on behind the host's back.
+                whole_s=(step.whole_s if beside_s > mean_s else mean_s) / step.count,
+                input_s=step.wait_s / step.count,
+                callback_s=callback_s / step.count,
+                validation_s=step.validation_s / step.count,
+                checkpoint_s=step.checkpoint_s / step.count,
+                retrace_s=retrace_s / step.count,
+                is_first_of_epoch=step.is_first_of_epoch,
+            )
+        )
+        number += step.count
+    whole_s, counts = [one.whole_s for one in told], [step.count for step in steps]
+    found = timeline(whole_s, counts, longest(told))
+    return replace(found, what="after warm-up") if is_warm else found

@@ -8,7 +8,6 @@ from tfdyno.core.deploy.edge import EdgeTiming
 from tfdyno.core.messages.litert import READ_LITERT, LitertRead
 from tfdyno.model.measure.statistics import median
 from tfdyno.process import child
-from tfdyno.runtime.litert.arena import arena_bytes
 from tfdyno.runtime.litert.file import read
 from tfdyno.runtime.litert.names import float_operators, operator_layer
 from tfdyno.runtime.litert.needs import needs
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.messages.litert import ReadLitert
 
+ALIGNMENT_BYTES = 64
 ROUNDS = 9
 _CUT = 1
 """The cut: of nine independent medians, the second lowest and the second highest hold the true one
@@ -74,6 +74,40 @@ def _timing(threads: int, medians_s: list[float], calls: int) -> EdgeTiming:
         rounds=len(ordered),
         calls=calls,
     )
+
+
+def arena_bytes(path: Path) -> int:
+    """Return bytes from first to last of all values that are no weights, for one sample.
+
+    The plain operators of LiteRT are used: what XNNPACK takes over is in its own memory, which
+    cannot be seen. Room that kernels ask for is in it (here: those of this CPU). The addresses of
+    the values say it; weights lie elsewhere, where the file was read to. 0: it cannot be read.
+    """
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    plain = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    try:
+        interpreter = Interpreter(str(path), num_threads=1, experimental_op_resolver_type=plain)
+        interpreter.allocate_tensors()
+    except (ValueError, RuntimeError):
+        return 0
+    constant = {i for i, one in enumerate(read(path).main.tensors) if one.constant}
+    starts, ends, sizes = [], [], []
+    for details in interpreter.get_tensor_details():
+        if details["index"] in constant:
+            continue
+        try:
+            view = interpreter.tensor(details["index"])()
+        except (ValueError, RuntimeError):  # has no memory before it runs
+            continue
+        address = view.__array_interface__["data"][0]
+        if view.nbytes:
+            starts.append(address)
+            ends.append(address + view.nbytes)
+            sizes.append(view.nbytes + ALIGNMENT_BYTES)
+    extent = max(ends) - min(starts) if starts else 0
+    # Values that have their size only at run time lie elsewhere: then it is no single block.
+    return extent if extent <= sum(sizes) else 0
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.litert.calibration import Samples, calibration_of
 from tfdyno.runtime.litert.check import Refusal, refused, traced_operations, unknown_operations
 from tfdyno.runtime.litert.file import read
-from tfdyno.runtime.litert.loops import without_loops
 from tfdyno.runtime.litert.names import float_operators
 from tfdyno.runtime.litert.signature import layer_names, signature_of
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tfdyno.core.deploy.litert_graph import LitertGraph, LitertPort
 
 Kind = Literal["litert", "litert-fp16", "litert-int8"]
+_LOOP_OPERATIONS = ("While", "StatelessWhile")
 _LOOPS = ("TensorList", "element_shape to be static")
 """What the converter says of a loop that keeps its steps in a list, as recurrent layers do."""
 
@@ -250,3 +251,48 @@ def in_float32(model: Model) -> Iterator[bool]:
     finally:
         for layer, policy in mixed:
             layer.dtype_policy = policy
+
+
+@contextlib.contextmanager
+def without_loops(model: Model) -> Iterator[None]:
+    """Write the loops of its recurrent layers out within the block.
+
+    TensorFlow's calibrator (2.21) crashes the process on a graph with a loop. A recurrent layer of
+    Keras can be written out as one operation after the other where its number of steps is known.
+
+    Raises:
+        UsageError: A loop remains, or the number of its steps is open.
+    """
+    if not _loops(model):
+        yield
+        return
+    import keras
+
+    layers = model._flatten_layers(include_self=True, recursive=True)
+    rolled = [one for one in layers if isinstance(one, keras.layers.RNN) and not one.unroll]
+    with replaced(*((layer, "unroll", True) for layer in rolled)):
+        _check(model)
+        yield
+
+
+def _loops(model: Model) -> list[str]:
+    found = traced_operations(model)
+    return [found[name] for name in _LOOP_OPERATIONS if name in found]
+
+
+def _check(model: Model) -> None:
+    remedy = "export with --to litert or litert-fp16, which keep loops"
+    try:
+        left = _loops(model)
+    except ValueError as error:
+        raise UsageError(
+            "the loop of a recurrent layer cannot be written out for int8",
+            why=str(error).strip().split("\n")[0],
+            remedy=f"give the model a fixed number of steps, or {remedy}",
+        ) from None
+    if left:
+        raise UsageError(
+            f"int8 is not possible with the loop at {left[0]}",
+            why="the calibrator of TensorFlow fails on loops",
+            remedy=remedy,
+        )

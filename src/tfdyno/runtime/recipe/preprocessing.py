@@ -7,7 +7,6 @@ the input pipeline; what stays inside is named here.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,12 @@ import keras
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.recipe.preprocessing_layers import is_random, preprocesses, why_cpu
 from tfdyno.runtime.recipe.preprocessing_split import Split, grows, split, why_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Dataset, Instance, Layer, Model
 
@@ -117,8 +117,7 @@ def _inside(model: Model) -> list[Any]:
     return list(model._flatten_layers(include_self=False))
 
 
-@contextlib.contextmanager
-def statistics_on_cpu() -> Iterator[None]:
+def statistics_on_cpu() -> AbstractContextManager[None]:
     """Let ``Normalization.adapt`` read the data on the CPU while this holds.
 
     Keras computes the mean of each batch where TensorFlow puts new operations, on a card where
@@ -127,18 +126,11 @@ def statistics_on_cpu() -> Iterator[None]:
     """
     layer = keras.layers.Normalization
     original = layer.adapt
-    layer.adapt = _adapted_on_cpu(original)
-    try:
-        yield
-    finally:
-        layer.adapt = original
 
-
-def _adapted_on_cpu(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def adapt(self: Instance, data: Dataset) -> None:
         with tf.device("CPU:0"):
             original(self, data)
         self.finalize_state()
 
-    return adapt
+    return replaced((layer, "adapt", adapt))

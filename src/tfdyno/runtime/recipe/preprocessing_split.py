@@ -21,6 +21,7 @@ from tfdyno.runtime.base.keras_internals import (
     is_functional,
     run_graph,
 )
+from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.recipe.preprocessing_layers import is_random, preprocesses, why_cpu
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Split:
             compiled: Whether XLA shall compile the steps. Keras itself would refuse because the
                 model as a whole has layers that cannot be compiled.
         """
-        model, jit = self.model, self.model.jit_compile
+        model = self.model
         whole, check = model.call, model._assert_input_compatibility
 
         def call(
@@ -114,16 +115,17 @@ class Split:
             if not self.is_prepared(inputs):
                 check(inputs, *others)
 
-        model.call, model._assert_input_compatibility = call, compatible
-        if compiled and not self.unfit:
-            model._jit_compile = True
+        jit = model.jit_compile or (compiled and not self.unfit)
+        changes = (
+            (model, "call", call),
+            (model, "_assert_input_compatibility", compatible),
+            (model, "_jit_compile", jit),
+        )
         try:
-            yield
+            with replaced(*changes):
+                yield
         finally:
-            del model.call, model._assert_input_compatibility
-            model._jit_compile = jit
-            for name in ("train_function", "test_function"):
-                setattr(model, name, None)  # traced for prepared inputs
+            model.train_function = model.test_function = None  # traced for prepared inputs
 
 
 def _parts(layer: Layer) -> list[Any]:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Instance, Model, Value
 
 
-@contextlib.contextmanager
-def evaluation_composed(is_training: Callable[[], bool]) -> Iterator[None]:
+def evaluation_composed(is_training: Callable[[], bool]) -> AbstractContextManager[None]:
     """Let ``evaluate`` and ``predict`` of every model work under the strategy of the recipe.
 
     Args:
@@ -47,11 +46,7 @@ def evaluation_composed(is_training: Callable[[], bool]) -> Iterator[None]:
             return predict(self, *args, **options)
         return _without_strategy(self, lambda: predict(self, *args, **options))
 
-    keras.Model.evaluate, keras.Model.predict = own_evaluate, own_predict
-    try:
-        yield
-    finally:
-        keras.Model.evaluate, keras.Model.predict = evaluate, predict
+    return replaced((keras.Model, "evaluate", own_evaluate), (keras.Model, "predict", own_predict))
 
 
 def saved_by_chief() -> AbstractContextManager[None]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfdyno.runtime.base.keras_internals import shuffles_arrays
+from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.base.tensorflow_internals import global_seed
 
 if TYPE_CHECKING:
@@ -33,17 +34,13 @@ class ArrayOrder:
 
     def dataset(self, adapter: Value) -> Dataset:
         """Return Keras' dataset of an array adapter, with these orders in place of its own."""
-        original = tf.random.shuffle
 
         def shuffle(values: Value, *_args: Any, **_options: Any) -> Value:
             seed = tf.stack([tf.constant(self.seed, tf.int64), self._epoch.read_value()])
             return tf.random.experimental.stateless_shuffle(values, seed)
 
-        tf.random.shuffle = shuffle
-        try:
+        with replaced((tf.random, "shuffle", shuffle)):
             return adapter.get_tf_dataset()
-        finally:
-            tf.random.shuffle = original
 
 
 def order_for(adapter: Value, seed: int | None) -> ArrayOrder | None:

@@ -15,7 +15,6 @@ from tfdyno.runtime.recipe.strategy import is_chief, worker_count, worker_rank
 from tfdyno.runtime.train.board import TrainBoard
 from tfdyno.runtime.train.engine import Engine
 from tfdyno.runtime.train.epochs import Hooks, epochs_of
-from tfdyno.runtime.train.first_weights import begin_with
 from tfdyno.runtime.train.nan import keep_good, repeated
 from tfdyno.runtime.train.outcome import applied, updates_of
 from tfdyno.runtime.train.session import Cursor, Stopped, TrainSession
@@ -213,3 +212,28 @@ class _Session(TrainSession):
             replica_count=replicas(self.model),
             applied=applied(self.model, self.plan.recipe, compiled=self.compiled),
         )
+
+
+def begin_with(model: Model, file: Path) -> None:
+    """Set the weights that a file keeps, in the types of the model; without the file, make it.
+
+    So two trainings begin alike, which a seed does not do: 64 bits are drawn otherwise than 32.
+    Counters and states of random numbers stay. A model of other shapes begins as it is.
+
+    Args:
+        model: Built.
+        file: ``.npz``; its folder exists.
+    """
+    import keras
+    import numpy as np
+
+    own = [one for one in model.weights if keras.backend.is_float_dtype(one.dtype)]
+    if not file.exists():
+        if is_chief():
+            np.savez(file, *(np.asarray(one.numpy(), "float64") for one in own))
+        return
+    with np.load(file, allow_pickle=False) as kept:
+        values = [kept[name] for name in kept.files]
+    if [one.shape for one in values] == [tuple(one.shape) for one in own]:
+        for one, value in zip(own, values, strict=True):
+            one.assign(value.astype("float32") if one.dtype == "bfloat16" else value)

@@ -13,6 +13,7 @@ from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.base.units import significant
 from tfdyno.core.train.training import TrainOutcome
 from tfdyno.process.stop_asked import StopAsked
+from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.train.after_fit import evaluation_composed
 from tfdyno.runtime.train.load import trained
@@ -22,7 +23,7 @@ from tfdyno.runtime.workload.script_run import run_as_main
 from tfdyno.runtime.workload.workloads import title_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Instance, Model, Value
     from tfdyno.core.train.training import RunSettings
@@ -99,8 +100,7 @@ def _refuse_own_loop(script: Path) -> None:
         raise UsageError(what, remedy=REMEDY)
 
 
-@contextlib.contextmanager
-def _taken_over(taken: _Taken, loading: Loading) -> Iterator[None]:
+def _taken_over(taken: _Taken, loading: Loading) -> AbstractContextManager[None]:
     """Let every call of ``Model.fit`` train under the recipe."""
     import keras
 
@@ -133,11 +133,7 @@ def _taken_over(taken: _Taken, loading: Loading) -> Iterator[None]:
             raise _Left
         return _history(self, taken.outcomes[-1])
 
-    keras.Model.fit = fit
-    try:
-        yield
-    finally:
-        keras.Model.fit = original
+    return replaced((keras.Model, "fit", fit))
 
 
 def _settings_of(number: int, settings: RunSettings) -> RunSettings:

@@ -20,6 +20,7 @@ from keras import tree
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.base.jax_values import spread, whole
 from tfdyno.runtime.base.keras_internals import epoch_iterator_changed
+from tfdyno.runtime.base.replaced import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,12 +117,8 @@ def used_by_all(world: World) -> Iterator[None]:
         self.predict_function = predicted
         return predicted
 
-    keras.Model.make_predict_function = make
-    try:
-        with batches_of(Batches(world)):
-            yield
-    finally:
-        keras.Model.make_predict_function = original
+    with replaced((keras.Model, "make_predict_function", make)), batches_of(Batches(world)):
+        yield
 
 
 def batches_of(batches: Batches) -> AbstractContextManager[None]:

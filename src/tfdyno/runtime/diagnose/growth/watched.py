@@ -86,13 +86,11 @@ class GrowthWatch:
         callbacks: Of ``fit``, if there are any.
         model: That is trained, if it is known.
         is_alone: Whether nothing but memory is looked at: then it may cost more.
-        cost_s: Seconds that the looks took so far.
     """
 
     callbacks: Sequence[Any] = ()
     model: Any = None
     is_alone: bool = False
-    cost_s: float = 0.0
     _steps: int = 0
     _counters: MemoryCounters = field(default_factory=MemoryCounters)
     _resident: _Series = field(default_factory=_Series)
@@ -156,7 +154,6 @@ class GrowthWatch:
         told = self._host().slope(SURE_RATIO)
         self._sure = self._sure + 1 if told and self._settled(told, now) else 0
         self._checked_s = time.perf_counter()
-        self.cost_s += self._checked_s - now
         return self._sure >= _CHECKS
 
     def facts(self) -> tuple[GrowthFacts, ...]:
@@ -225,7 +222,6 @@ class GrowthWatch:
         past_s = time.perf_counter() - self._last_s.get(name, 0.0)
         if past_s >= self._costs.get(name, 0.0) / ratio:
             self._timed(name, look)
-            self.cost_s += self._costs[name]
 
     def _timed(self, name: str, look: Callable[[], None]) -> None:
         began = time.perf_counter()

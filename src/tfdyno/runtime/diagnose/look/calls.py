@@ -6,7 +6,6 @@ makes each operation longer. So both ways of calling the same step are run in tu
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from tfdyno.core.measure.step_facts import CallFacts
 from tfdyno.model.measure.statistics import median
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from tfdyno.core.base.untyped import DataIterator, Model
 
@@ -89,18 +88,12 @@ def in_turns(
 
 def _together(model: Model, iterator: DataIterator) -> Callable[[Any], Any]:
     """Return the train function that Keras makes for several steps, traced; the model stays."""
-    with _kept(model):
+    before = model.steps_per_execution, model.train_function
+    try:
         model.steps_per_execution = STEPS
         type(model).make_train_function(model, force=True)
         function: Callable[[Any], Any] = model.train_function
         function(iterator)  # Keras looks at the number while it traces
         return function
-
-
-@contextlib.contextmanager
-def _kept(model: Model) -> Iterator[None]:
-    before = model.steps_per_execution, model.train_function
-    try:
-        yield
     finally:
         model.steps_per_execution, model.train_function = before
