@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         self._read()
 
     def eof_received(self) -> bool:
-        """Note that the server sends no more: the end of a body without a length."""
+        """Have the connection closed: the server sends no more, as behind a body without length."""
         return False
 
     def connection_lost(self, _error: Exception | None) -> None:

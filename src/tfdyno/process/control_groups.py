@@ -95,7 +95,7 @@ def _groups(root: Path, controller: str = "cpu") -> Iterator[tuple[int, Path]]:
 
 
 def _upwards(root: Path, mount: str, path: str) -> Iterator[Path]:
-    """List a group's folder and those above; in a container only the topmost exists."""
+    """Yield a group's folder and those above; in a container only the topmost exists."""
     group = PurePosixPath(path.strip() or "/")
     for one in (group, *group.parents):
         yield root / f"{mount}{one}".strip("/")

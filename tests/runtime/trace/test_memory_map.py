@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import jax
 import pytest
 from jax import numpy as jnp
 from tests.runtime.lowered import graph, memory_of, program, tensors
 
-from tfdyno.kernels.records import Sizes
+from tfdyno.core.messages.memory import MapMemory
 from tfdyno.runtime.trace.memory_map import map_of
 
 if TYPE_CHECKING:
@@ -39,10 +40,16 @@ def arguments(depth: int) -> tuple[Argument, ...]:
     return (("input", (TRACED, WIDTH)), *weights)
 
 
-def mapped(depth: int = 6, execution: str = "xla", pool_bytes: float = POOL) -> MemoryMap:
+def mapped(
+    depth: int = 6, execution: Literal["xla", "graph"] = "xla", pool_bytes: float = POOL
+) -> MemoryMap:
     given = arguments(depth)
-    return map_of(graph(step, *given), Sizes(TRACED, 37), tensors(*given), "train",
-                  batch_size=ASKED, execution=execution, pool_bytes=pool_bytes)  # fmt: skip
+    request = MapMemory(
+        tensors=tensors(*given), mode="train", traced_batch_size=TRACED, marker=37,
+        batch_size=ASKED, execution=execution, widen=False, keeps=False, pool_bytes=pool_bytes,
+        stablehlo=Path(),
+    )  # fmt: skip
+    return map_of(graph(step, *given), request)
 
 
 def test_the_peak_is_that_of_the_plan_at_the_batch_asked() -> None:

@@ -49,10 +49,16 @@ def build(name, dropout=0.0, policy="float32", several=1, strategy=None, jit=Fal
 
 def train(model, every, batch=4):
     board = Watched(folder / model.name)
-    norms = Norms(model, board, every=every or 1)
     if every:
         model.make_train_function()
-        model.train_function = norms.watching(model.train_function)
+        run, several, steps = model.train_function, model.steps_per_execution, [0]
+        norms = Norms(model, board, every=every, steps_done=lambda: steps[0])
+        watched = norms.watching(run)
+        def counted(iterator):
+            logs = watched(iterator)
+            steps[0] += several
+            return logs
+        model.train_function = counted
     losses = model.fit(x, y, batch_size=batch, epochs=2, shuffle=True, verbose=0).history["loss"]
     board.close()
     return losses, getattr(board, "seen", {})
@@ -73,7 +79,7 @@ def expected(batch):
 
 def looked(model, batch=(x[:8], y[:8])):
     board = Board(folder / model.name)
-    norms = Norms(model, board, every=1)
+    norms = Norms(model, board, every=1, steps_done=int)
     before = [np.asarray(keras.ops.convert_to_numpy(v)) for v in model.variables]
     found = norms.look(batch, 0)
     changed = [not np.array_equal(a, keras.ops.convert_to_numpy(b))

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tfdyno.core.base.untyped import Value
 
@@ -38,6 +38,23 @@ def replaced(*changes: tuple[Any, str, Any]) -> Iterator[None]:
 def to_the_end(change: contextlib.AbstractContextManager[Any]) -> None:
     """Enter a change that this process keeps: a child does one job and ends."""
     _TO_THE_END.enter_context(change)
+
+
+def ignored(note: str, notes: list[str], answer: Value = None) -> Callable[..., Any]:
+    """Return a function that does nothing.
+
+    Args:
+        note: The sentence that ``notes`` gets at the first call.
+        notes: For the user.
+        answer: What each call returns.
+    """
+
+    def ignoring(*_args: Any, **_options: Any) -> Value:
+        if note not in notes:
+            notes.append(note)
+        return answer
+
+    return ignoring
 
 
 def _own(owner: Value, name: str) -> Value:

@@ -148,7 +148,7 @@ def _redirect(callback: Value, aside: Aside) -> None:
 
 
 def _if_new(aside: Aside) -> Callable[[str | os.PathLike[str]], str]:
-    """Return what is there already is read, and stays."""
+    """Return what gives a path beside, but for what is there already: that is read, and stays."""
 
     def path(wanted: str | os.PathLike[str]) -> str:
         is_there = any(Path(f"{os.fspath(wanted)}{end}").exists() for end in ("", ".index"))

@@ -1,5 +1,5 @@
 """One run of a bench: steps timed from inside.
 
-Others use ``all_reduce``, ``child``, ``clock``, ``fit``, ``loop``, ``losses``, ``script_training``;
+Others use ``all_reduce``, ``child``, ``fit``, ``loop``, ``losses``, ``script_training``;
 the rest is private.
 """

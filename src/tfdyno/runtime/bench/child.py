@@ -145,7 +145,7 @@ def _run(bench: _Bench, outcome: Outcome, spent: _Spent, started: str) -> BenchR
 
 
 def _lost(run: BenchRun, outcome: Outcome) -> tuple[str, ...]:
-    """Return a loss that is not a number any more makes the times of its steps suspect."""
+    """Say that training diverged: a loss that is no number makes the times of steps suspect."""
     from tfdyno.runtime.bench.task import loss_of
 
     loss = run.metrics.get("loss", loss_of(outcome))

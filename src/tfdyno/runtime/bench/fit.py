@@ -146,7 +146,7 @@ def measure_fit(call: Call, plan: Plan) -> Outcome:
 
 
 def too_short(clock: StepClock) -> UsageError:
-    """Return the data ended before the steady state held enough samples."""
+    """Say that the data ended before the steady state held enough samples."""
     return UsageError(
         f"the data ended after {clock.step_count} steps",
         why=f"{clock.least_samples} samples of the steady state are needed",

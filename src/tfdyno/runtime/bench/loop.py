@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,11 +18,12 @@ from weakref import WeakSet
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.measure.measurement import Protocol
 from tfdyno.core.recipe.recipe import InputOptions
 from tfdyno.process.own_lines import own_place
 from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.base.replicas import replicas, worker_count
-from tfdyno.runtime.bench.fit import Outcome, Plan, too_short
+from tfdyno.runtime.bench.fit import Outcome, too_short
 from tfdyno.runtime.recipe.apply import OWN_LOOP, asked
 from tfdyno.runtime.recipe.settle import settle_execution
 from tfdyno.runtime.workload.capture_loop import INSIDE
@@ -32,27 +34,45 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Dataset, Function, Instance, Model, Strategy, Value
+    from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.measurement import BenchTask
+    from tfdyno.core.recipe.recipe import Recipe
+    from tfdyno.runtime.bench.fit import Plan
 
 
 _FEWEST_SAMPLES = 10
 """A loop that ends by itself before the steady state is long enough is still told with these."""
 _ALONE_STEPS = 100
+_ITS_OWN = Protocol(data="own")
 
 
 class LoopDone(BaseException):
     """Ends the user's script: enough was measured, or it cannot be; no script catches it."""
 
 
-class LoopBench:
+class Loop(ABC):
     """What is known of the loop; ``outcome`` stands when its step was found."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Watch for a step; nothing is found yet."""
-        self.plan, self.clock = plan, plan.clock
+    def __init__(
+        self,
+        workload: Workload,
+        recipe: Recipe,
+        progress: Callable[[str], None] = lambda _said: None,
+        protocol: Protocol = _ITS_OWN,
+    ) -> None:
+        """Watch for a step; nothing is found yet.
+
+        Args:
+            workload: What is run.
+            recipe: Of which only that is left to apply which belongs to the step.
+            progress: Called with a line at every stage.
+            protocol: Which data the step gets; its own unless that says otherwise.
+        """
+        self.workload, self.recipe = workload, recipe
+        self.progress, self.protocol = progress, protocol
         self.outcome: Outcome | None = None
         self.execution: BenchTask | Any = "graph"
-        self.parameter_count = 0
+        self.step_count = self.parameter_count = 0
         self.error: UsageError | None = None
         self.unwatch: Callable[[], None] = lambda: None
         """Stops watching: what Keras trains by itself is no loop of the user's own."""
@@ -68,21 +88,26 @@ class LoopBench:
         self._compiled: Any = None
         self._fixed = {**OWN_LOOP, "input": InputOptions()}
 
-    def finish(self) -> Outcome:
-        """Return what was measured when the script has ended.
+    # What a loop is watched for
 
-        Raises:
-            UsageError: It ended before there was enough, or its loop cannot be measured.
+    @abstractmethod
+    def _timed(self, call: Callable[[], Any]) -> Value:
+        """Run one call of the step; raises ``LoopDone`` when it is enough."""
+
+    @abstractmethod
+    def _began(self, result: Value, seconds_s: float) -> None:
+        """The step was found.
+
+        Args:
+            result: Of its first call; None: that comes next.
+            seconds_s: What that took; 0.0: the first that counts comes next.
         """
-        if self.error:
-            raise self.error
-        assert self.outcome
-        if self.clock.done:
-            return self.outcome
-        if self.clock.sample_count < _FEWEST_SAMPLES:
-            raise too_short(self.clock)
-        note = f"The script's loop ended after {self.clock.step_count:,} steps."
-        return replace(self.outcome, notes=(*self.outcome.notes, note))
+
+    @abstractmethod
+    def _passed(self) -> None:
+        """The mark of a step was passed again; raises ``LoopDone`` when it is enough."""
+
+    # What all have in common
 
     @property
     def is_found(self) -> bool:
@@ -110,7 +135,7 @@ class LoopBench:
         if outer and key != self._step and self._is_made_anew(function):
             self._step = key
         if outer and key == self._step:
-            return self._timed(lambda: call(self._compiled or function, *args, **named))
+            return self._run(lambda: call(self._compiled or function, *args, **named))
         if any(isinstance(value, tf.data.Dataset) for value in (*args, *named.values())):
             self._with_dataset.add(key)
         began = time.perf_counter()
@@ -120,8 +145,9 @@ class LoopBench:
         finally:
             self._active.pop()
         if outer and key in self._with_gradient and self._step is None:
-            self._found(key, function, args, named, time.perf_counter() - began)
-            if self.plan.protocol.data != "own":
+            seconds_s = time.perf_counter() - began
+            self._found(key, function, (*args, *named.values()), result, seconds_s)
+            if self.protocol.data != "own":
                 self._repeat(lambda: call(self._compiled or function, *args, **named))
         return result
 
@@ -136,7 +162,7 @@ class LoopBench:
         self._made.add(function.python_function)
         return True
 
-    def gradient_asked(self, sources: Dataset, _target: Value = None) -> None:
+    def gradient_asked(self, sources: Dataset, _target: Value) -> None:
         """Note that a tape was asked for gradients of a target."""
         if self._with_dataset.intersection(self._active):
             self._stop(INSIDE)
@@ -171,38 +197,42 @@ class LoopBench:
                 replica_count=replicas(model),
                 notes=("A loop of train_on_batch, timed in place.", *notes),
             )
-            self.clock.start()
-            if self.plan.protocol.data != "own":
+            self._began(None, 0.0)
+            if self.protocol.data != "own":
                 self._repeat(call)
-        return self._timed(call) if self._step == id(model) else call()
+        return self._run(call) if self._step == id(model) else call()
 
     def _settled(self, model: Model) -> list[str]:
         """Set how the model runs its step; returns notes."""
         try:
-            notes = settle_execution(model, self.plan.recipe)
+            notes = settle_execution(model, self.recipe)
         except UsageError as error:
             self._stop(error)
-        if self.plan.recipe.execution != "auto":
+        if self.recipe.execution != "auto":
             model.train_function = None  # to be made anew
         return notes
 
-    def _timed(self, call: Callable[[], Any]) -> Value:
-        self._active.append(self._step)
+    def _run(self, call: Callable[[], Any]) -> Value:
+        self._active.append(self._step)  # no function within is the loop's own
         try:
-            result = call()
+            result = self._timed(call)
         finally:
             self._active.pop()
-        if self.clock.steps(1):
-            raise LoopDone
+        self.step_count += 1
         return result
 
     def _repeat(self, call: Callable[[], Any]) -> None:
         """Repeat the same batch again and again, until there is enough."""
         while True:
-            self._timed(call)
+            self._run(call)
 
     def _found(
-        self, key: int, function: Function, args: Value, named: Value, seconds_s: float
+        self,
+        key: int,
+        function: Function,
+        arguments: tuple[Any, ...],
+        result: Value,
+        seconds_s: float,
     ) -> None:
         self._step = key
         self._code = getattr(function.python_function, "__code__", None)
@@ -210,16 +240,16 @@ class LoopBench:
             self._made.add(function.python_function)
         self._prepare()
         name = getattr(function.python_function, "__name__", "step")
-        self._describe(name, (*args, *named.values()))
-        wanted, own = self.plan.recipe.execution, bool(function._jit_compile)
+        self._describe(name, arguments)
+        wanted, own = self.recipe.execution, bool(function._jit_compile)
         if wanted != "auto" and own != (wanted == "xla"):
             self._compiled = tf.function(
                 function.python_function, jit_compile=wanted == "xla", reduce_retracing=True
             )
-            self.clock.start()  # its first step is the one that compiles
-        else:
-            self.clock.first(seconds_s)
+            seconds_s = 0.0  # its first step is the one that compiles
         self.execution = "xla" if (wanted == "xla" or (wanted == "auto" and own)) else "graph"
+        self.step_count += bool(seconds_s)
+        self._began(result, seconds_s)
 
     def _eager_step(self) -> None:
         """Take the line that asks for gradients as a step's mark without a ``tf.function``."""
@@ -227,21 +257,22 @@ class LoopBench:
         if self._step is None:
             self._step = line
             self._prepare()
-            if self.plan.recipe.execution != "auto" or self.plan.protocol.data != "own":
+            if self.recipe.execution != "auto" or self.protocol.data != "own":
                 what = "a loop without tf.function can only be measured as it is"
                 self._stop(UsageError(what, remedy="put @tf.function before its step"))
             self._describe(f"line {line.rpartition(':')[2]}", ())
             self.execution = "eager"
-            self.clock.start()
-        elif self._step == line and self.clock.steps(1):
-            raise LoopDone
+            self._began(None, 0.0)
+        elif self._step == line:
+            self.step_count += 1
+            self._passed()
 
     def _describe(self, name: str, arguments: tuple[Any, ...]) -> None:
         leaves, batch = _leaves(arguments)
         spec = DataSpec(x=leaves, batch_size=batch * self._replica_count)
         self.outcome = Outcome(
             model=None,
-            title=f"{Path(self.plan.workload.reference.partition(':')[0]).stem}:{name}",
+            title=f"{Path(self.workload.reference.partition(':')[0]).stem}:{name}",
             spec=spec,
             batch_size=batch,
             replica_count=self._replica_count,
@@ -250,11 +281,10 @@ class LoopBench:
 
     def _prepare(self) -> None:
         """Prepare a loop that may end at any step, whose settings cannot be set from outside."""
-        self.clock.alone = _ALONE_STEPS
-        for name in asked(self.plan.recipe, self._fixed):
+        for name in asked(self.recipe, self._fixed):
             what = f"{name} cannot be set for a loop of the script's own"
             self._stop(UsageError(what, remedy="set it in the script"))
-        if self.plan.protocol.epochs or self.plan.protocol.target_metric:
+        if self.protocol.epochs or self.protocol.target_metric:
             what = "the epochs of a loop of the script's own are not known"
             self._stop(UsageError(what, remedy="leave --epochs and --target out"))
 
@@ -263,24 +293,65 @@ class LoopBench:
         raise LoopDone
 
 
+class LoopBench(Loop):
+    """Times each call of the step."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Watch for a step; nothing is found yet."""
+        super().__init__(plan.workload, plan.recipe, plan.progress, plan.protocol)
+        self.clock = plan.clock
+
+    def finish(self) -> Outcome:
+        """Return what was measured when the script has ended.
+
+        Raises:
+            UsageError: It ended before there was enough, or its loop cannot be measured.
+        """
+        if self.error:
+            raise self.error
+        assert self.outcome
+        if self.clock.done:
+            return self.outcome
+        if self.clock.sample_count < _FEWEST_SAMPLES:
+            raise too_short(self.clock)
+        note = f"The script's loop ended after {self.clock.step_count:,} steps."
+        return replace(self.outcome, notes=(*self.outcome.notes, note))
+
+    def _began(self, result: Value, seconds_s: float) -> None:
+        self.clock.alone = _ALONE_STEPS
+        if seconds_s:
+            self.clock.first(seconds_s)
+        else:
+            self.clock.start()
+
+    def _timed(self, call: Callable[[], Any]) -> Value:
+        result = call()
+        self._passed()
+        return result
+
+    def _passed(self) -> None:
+        if self.clock.steps(1):
+            raise LoopDone
+
+
 @contextlib.contextmanager
-def watched(bench: LoopBench) -> Iterator[None]:
-    """Tell ``bench`` of every function, tape and strategy used, until ``bench.unwatch()``."""
+def watched(loop: Loop) -> Iterator[None]:
+    """Tell ``loop`` of every function, tape and strategy used, until ``loop.unwatch()``."""
     function_type, tape_type = type(tf.function(lambda: None)), tf.GradientTape
     strategy_type = tf.distribute.Strategy
     call, gradient, run = function_type.__call__, tape_type.gradient, strategy_type.run
 
     def watched_call(self: Instance, *arguments: Any, **named: Any) -> Value:
-        return bench.function_called(self, call, arguments, named)
+        return loop.function_called(self, call, arguments, named)
 
     def watched_gradient(
         self: Instance, target: Value, sources: Dataset, *rest: Any, **named: Any
     ) -> Value:
-        bench.gradient_asked(sources, target)
+        loop.gradient_asked(sources, target)
         return gradient(self, target, sources, *rest, **named)
 
     def watched_run(self: Instance, *arguments: Any, **named: Any) -> Value:
-        bench.strategy_ran(self)
+        loop.strategy_ran(self)
         return run(self, *arguments, **named)
 
     changes = (
@@ -289,7 +360,7 @@ def watched(bench: LoopBench) -> Iterator[None]:
     )  # fmt: skip
     with contextlib.ExitStack() as stack:
         stack.enter_context(replaced(*changes))
-        bench.unwatch = stack.close
+        loop.unwatch = stack.close
         yield
 
 

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.measure.measurement import Protocol
 from tfdyno.runtime.base.written_files import written_aside
-from tfdyno.runtime.bench.clock import StepClock
-from tfdyno.runtime.bench.fit import Plan
-from tfdyno.runtime.bench.loop import LoopBench, LoopDone
+from tfdyno.runtime.bench.loop import Loop, LoopDone
 from tfdyno.runtime.bench.script_training import by_itself, of_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfdyno.core.base.untyped import Dataset, Function, Value
+    from tfdyno.core.base.untyped import Dataset, Value
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.runtime.workload.fit_call import Call
@@ -42,12 +39,7 @@ def losses_of(
         UsageError: The recipe cannot be set for a loop, its code fails, or it tells no loss.
         ToolError: There is not enough memory.
     """
-    clock = StepClock(least_samples=steps + 1, most_s=math.inf)
-    plan = Plan(
-        workload=workload, recipe=recipe, protocol=Protocol(data="own"), clock=clock,
-        progress=progress,
-    )  # fmt: skip
-    loop = LoopLosses(plan, steps)
+    loop = LoopLosses(workload, recipe, steps, progress)
     with written_aside():
         if workload.kind == "step_function":
             by_itself(loop)
@@ -66,45 +58,35 @@ def _refuse(_call: Call) -> None:
     raise UsageError("the script has no loop of its own", why="it calls fit")
 
 
-class LoopLosses(LoopBench):
+class LoopLosses(Loop):
     """Keeps the loss of each step: what it returns, or of what a tape is asked for gradients."""
 
-    def __init__(self, plan: Plan, steps: int) -> None:
-        """Watch for a step.
-
-        Args:
-            plan: What is run.
-            steps: How many are enough.
-        """
-        super().__init__(plan)
+    def __init__(
+        self, workload: Workload, recipe: Recipe, steps: int, progress: Callable[[str], None]
+    ) -> None:
+        """Watch for a step, as ``Loop``; so many ``steps`` are enough."""
+        super().__init__(workload, recipe, progress)
         self.losses: list[float] = []
         self._steps, self._ended = steps, 0
 
-    def function_called(
-        self,
-        function: Function,
-        call: Callable[..., Any],
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-    ) -> Value:
-        """Run one call of a ``tf.function``; the first step is known by its end only."""
-        was_known = self._step is not None
-        result = super().function_called(function, call, args, named)
-        if not was_known and self._step is not None:
-            self._keep(result)
-        return result
-
-    def gradient_asked(self, sources: Dataset, target: Value = None) -> None:
+    def gradient_asked(self, sources: Dataset, target: Value) -> None:
         """Note that a tape was asked for gradients; in a loop without functions of its loss."""
         is_eager = not self._active and tf.executing_eagerly()
         super().gradient_asked(sources, target)
         if is_eager:
             self._keep(target)
 
+    def _began(self, result: Value, seconds_s: float) -> None:
+        if result is not None:
+            self._keep(result)
+
     def _timed(self, call: Callable[[], Any]) -> Value:
-        result = super()._timed(call)
+        result = call()
         self._keep(result)
         return result
+
+    def _passed(self) -> None:
+        """What a tape was asked for told its loss already."""
 
     def _keep(self, told: Value) -> None:
         self._ended += 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.base.untyped import Model, Spec, Value
-    from tfdyno.runtime.bench.loop import LoopBench
+    from tfdyno.runtime.bench.loop import Loop
     from tfdyno.runtime.diagnose.look.fits import LaterFits
 
 T = TypeVar("T")
@@ -35,16 +35,16 @@ class _Reached(BaseException):
 
 
 def of_script(
-    loop: LoopBench,
+    loop: Loop,
     training: Callable[[Call], T],
     *,
     remedy: str = "",
     later: LaterFits | None = None,
 ) -> T | None:
-    """Run the script of a plan up to its training.
+    """Run the script of a loop up to its training.
 
     Args:
-        loop: Knows the plan, and takes over where the script trains by a loop of its own.
+        loop: Knows the workload, and takes over where the script trains by a loop of its own.
         training: Takes the call of ``fit`` or ``predict`` that counts, while all stands around it.
         remedy: What to do where there is no such call; empty: give the function of the model.
         later: Takes the calls of ``fit`` behind that one; None: the script ends with it.
@@ -56,7 +56,7 @@ def of_script(
         UsageError: The script has no such call and no loop, or its code fails.
         ToolError: There is not enough memory.
     """
-    workload, held = loop.plan.workload, Held()
+    workload, held = loop.workload, Held()
     script = Path(workload.reference)
 
     def reached(model: Model, bound: dict[str, Any]) -> Value:
@@ -77,7 +77,7 @@ def of_script(
         return bool(held.outcome or held.error or loop.is_found)
 
     with (
-        measured_code(str(script), lambda: loop.clock.step_count, lambda: _batch(loop)),
+        measured_code(str(script), lambda: loop.step_count, lambda: _batch(loop)),
         contextlib.suppress(_Reached, LoopDone),
         held_calls(held, workload, reached, loop),
         loop.watching(),
@@ -96,7 +96,7 @@ def of_script(
     return None
 
 
-def _of_loop(script: Path, loop: LoopBench, held: Held, remedy: str) -> None:
+def _of_loop(script: Path, loop: Loop, held: Held, remedy: str) -> None:
     """Tell a loop what was left out; raises ``UsageError`` where there was none."""
     if not loop.is_found:
         raise _no_training(script, loop, held.calls, remedy)
@@ -111,8 +111,8 @@ def _again(held: Held, later: LaterFits | None, model: Model, bound: dict[str, A
     return later.fit(model, bound)
 
 
-def _no_training(script: Path, loop: LoopBench, calls: int, remedy: str) -> UsageError:
-    workload = loop.plan.workload
+def _no_training(script: Path, loop: Loop, calls: int, remedy: str) -> UsageError:
+    workload = loop.workload
     name = "predict" if workload.mode == "infer" else "fit"
     found = f"it calls {name} {calls} times" if calls else f"it ended without {name}"
     remedy = remedy or "name the function that builds the model: file.py:function"
@@ -123,12 +123,12 @@ def _no_training(script: Path, loop: LoopBench, calls: int, remedy: str) -> Usag
     return UsageError(what, why=found, remedy=remedy)
 
 
-def _batch(loop: LoopBench) -> int:
-    return loop.outcome.spec.batch_size if loop.outcome else loop.plan.recipe.batch_size
+def _batch(loop: Loop) -> int:
+    return loop.outcome.spec.batch_size if loop.outcome else loop.recipe.batch_size
 
 
-def by_itself(loop: LoopBench) -> None:
-    """Call the step that a plan names again and again with random tensors, until it is enough.
+def by_itself(loop: Loop) -> None:
+    """Call the step that a workload names again and again with random tensors, until it is enough.
 
     Raises:
         UsageError: There is no such step, or its code fails.
@@ -138,18 +138,17 @@ def by_itself(loop: LoopBench) -> None:
 
     from tfdyno.runtime.workload.step_function import named_step
 
-    plan = loop.plan
-    reference = plan.workload.reference
+    reference = loop.workload.reference
     with (
-        measured_code(reference, lambda: loop.clock.step_count, lambda: _batch(loop)),
+        measured_code(reference, lambda: loop.step_count, lambda: _batch(loop)),
         contextlib.suppress(LoopDone),
     ):
-        step = named_step(plan.workload)
-        size = plan.recipe.batch_size or DEFAULT_BATCH
+        step = named_step(loop.workload)
+        size = loop.recipe.batch_size or DEFAULT_BATCH
         tensors = [_random_tensor(spec) for spec in step.specs(size)]
         function = tf.function(step.function, jit_compile=step.jit, autograph=step.autograph)
         loop.take(function)
-        plan.progress(FIRST_STEP_XLA if step.jit else FIRST_STEP)
+        loop.progress(FIRST_STEP_XLA if step.jit else FIRST_STEP)
         with loop.watching():
             while True:
                 function(*tensors)

@@ -42,7 +42,7 @@ def callback_state(callbacks: Sequence[Any]) -> tuple[list[dict[str, Any]], list
     for callback in callbacks:
         name, kept = type(callback).__name__, {}
         for key, value in vars(callback).items():
-            if key in _OF_THE_PROCESS | _settings_of_keras(type(callback)):
+            if key in _OF_THE_PROCESS | _settings(type(callback), "keras"):
                 continue
             if isinstance(value, _CODE):
                 continue
@@ -97,10 +97,6 @@ def _differs(given: object, kept: object) -> bool:
     return any((arrays[0][key] != arrays[1][key]).any() for key in arrays[0])
 
 
-def _settings_of_keras(kind: type) -> frozenset[str]:
-    return _settings(kind, "keras")
-
-
 def _settings(kind: type, package: str = "") -> frozenset[str]:
     """Return names of the constructors' parameters in a class and those above it."""
     names: set[str] = set()
@@ -113,7 +109,7 @@ def _settings(kind: type, package: str = "") -> frozenset[str]:
 
 
 def _has_weights(value: object) -> bool:
-    """Return whether it is a model or a variable: that may have changed since it was made."""
+    """Return whether it is a model or a variable: what it holds changes while one trains."""
     return hasattr(value, "trainable_variables") or hasattr(value, "assign")
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.measure.measurement import Protocol
 from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.runtime.bench.clock import StepClock
-from tfdyno.runtime.bench.fit import Plan
-from tfdyno.runtime.bench.loop import LoopBench, watched
+from tfdyno.runtime.bench.loop import Loop, LoopDone, watched
 from tfdyno.runtime.diagnose.waits import Reading, reading_watched
 
 if TYPE_CHECKING:
@@ -25,7 +22,7 @@ NO_DATA = "there is no input pipeline to measure"
 NAME_IT = "name the function that returns the data: file.py:function"
 
 
-class LoopData(LoopBench):
+class LoopData(Loop):
     """Finds the step of a loop, and uses what the loop reads in place when it has ended once."""
 
     def __init__(self, workload: Workload, use: Callable[[Any, str], Any], batch_size: int) -> None:
@@ -36,15 +33,7 @@ class LoopData(LoopBench):
             use: Called with the dataset and a title; ``used`` holds what it returned.
             batch_size: Refused where it is not 0: a loop makes its own batches.
         """
-        super().__init__(
-            Plan(
-                workload=workload,
-                recipe=Recipe(batch_size=batch_size),
-                protocol=Protocol(data="own"),
-                clock=_AtOnce(self._ended),
-                progress=lambda _said: None,
-            )
-        )
+        super().__init__(workload, Recipe(batch_size=batch_size))
         self.reading = Reading(lambda _waited_s: None)
         self.used: tuple[Any, ...] = ()
         self.failed: TfdynoError | None = None
@@ -75,7 +64,14 @@ class LoopData(LoopBench):
                 self._read = self.reading.dataset_of(value)
         return super().function_called(function, call, args, named)
 
-    def _ended(self) -> None:
+    def _began(self, result: Value, seconds_s: float) -> None:
+        """The next step is looked at."""
+
+    def _timed(self, call: Callable[[], Any]) -> NoReturn:
+        call()
+        self._passed()
+
+    def _passed(self) -> NoReturn:
         """A step has ended: what it read is the training's data."""
         self.unwatch()
         dataset = self.reading.dataset if self._read is None else self._read
@@ -87,22 +83,4 @@ class LoopData(LoopBench):
             self.used = (self._use(dataset, title),)
         except TfdynoError as error:
             self.failed = error
-
-
-class _AtOnce(StepClock):
-    """One step is enough, and nothing is timed."""
-
-    def __init__(self, ended: Callable[[], None]) -> None:
-        super().__init__(least_samples=0, most_s=0.0)
-        self._at_end = ended
-
-    def start(self) -> None:
-        """The first step begins now."""
-
-    def first(self, seconds_s: float) -> None:
-        """The first step has just ended."""
-
-    def steps(self, count: int = 1) -> bool:
-        """A step has just ended, and it was enough."""
-        self._at_end()
-        return True
+        raise LoopDone

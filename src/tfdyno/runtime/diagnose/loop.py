@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfdyno.core.base.errors import TfdynoError
-from tfdyno.core.measure.measurement import Protocol
-from tfdyno.runtime.bench.clock import StepClock
-from tfdyno.runtime.bench.fit import Plan
-from tfdyno.runtime.bench.loop import LoopBench, LoopDone, watched
+from tfdyno.runtime.bench.loop import Loop, LoopDone, watched
 from tfdyno.runtime.diagnose.between import SAVING, Between
 from tfdyno.runtime.diagnose.callbacks import VALIDATION
 from tfdyno.runtime.diagnose.held import SEVERAL_WORKERS, leading, not_repeated, timed_steps
@@ -40,38 +37,12 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Dataset, Function, Model, Value
     from tfdyno.core.measure.step_facts import OperationFacts, StepFacts
     from tfdyno.runtime.base.written_files import Aside
-    from tfdyno.runtime.diagnose.clock import StepTimes
 
 
 _VALIDATES, _PREDICTS = ("evaluate", "test_on_batch"), ("predict", "predict_on_batch")
 
 
-class LoopClock(StepClock):
-    """Hands what a bench tells its clock to the one of a look."""
-
-    def __init__(self, times: StepTimes) -> None:
-        """Time nothing by itself."""
-        super().__init__(least_samples=0, most_s=0.0)
-        self.times = times
-
-    @property
-    def step_count(self) -> int:
-        """Steps that have ended."""
-        return self.times.step_count
-
-    def start(self) -> None:
-        """The first step begins now."""
-
-    def first(self, seconds_s: float) -> None:
-        """The first step took so long and has just ended."""
-        self.times.first(seconds_s)
-
-    def steps(self, count: int = 1) -> bool:
-        """A step has just ended that is no call of one function."""
-        return self.times.end(count)
-
-
-class LoopLook(LoopBench):
+class LoopLook(Loop):
     """Finds the step of a loop as a bench does, and looks at it until enough was seen."""
 
     def __init__(self, look: StepsInspection, aside: Aside) -> None:
@@ -83,15 +54,7 @@ class LoopLook(LoopBench):
         """
         self.times = new_times(look)
         aside.told = self._saved
-        super().__init__(
-            Plan(
-                workload=look.workload,
-                recipe=look.recipe,
-                protocol=Protocol(data="own"),
-                clock=LoopClock(self.times),
-                progress=look.progress,
-            )
-        )
+        super().__init__(look.workload, look.recipe, look.progress)
         self.look, self.watched = look, Watched(self.times, progress=look.progress)
         look.so_far.begin(self.times, self.seen)
         self.reading = Reading(self.times.waited)
@@ -177,11 +140,11 @@ class LoopLook(LoopBench):
         super()._prepare()
         self.reading.forget()  # what the script read before its loop
 
-    def gradient_asked(self, sources: Dataset, _target: Value = None) -> None:
+    def gradient_asked(self, sources: Dataset, _target: Value) -> None:
         """Note that a tape was asked for gradients; in a loop without functions that is a step."""
         if not self._active and tf.executing_eagerly():
             self._read = self.reading.of_step()
-        super().gradient_asked(sources)
+        super().gradient_asked(sources, _target)
 
     def facts(self) -> StepFacts:
         """Return what was seen when the script has ended, by itself or because it was enough.
@@ -267,18 +230,23 @@ class LoopLook(LoopBench):
         found = replace(found, samples_per_epoch=max(0, count) * size)
         return replace(rest, input=found), size
 
+    def _began(self, result: Value, seconds_s: float) -> None:
+        if seconds_s:
+            self.times.first(seconds_s)
+
+    def _passed(self) -> None:
+        if self.times.end():
+            raise LoopDone
+
     def _timed(self, call: Callable[[], Any]) -> Value:
         self._last, self._beside = call, self.between.step_begins()
         self._read = self.reading.of_step()
         self.times.begin()
-        self._active.append(self._step)
         try:
             result = call()
         except BaseException:  # as where the step reads its data itself, at the end of it
             self.times.drop()
             raise
-        finally:
-            self._active.pop()
         if self.times.end():
             if not self.look.limits.memory_alone:
                 self._hold(call)

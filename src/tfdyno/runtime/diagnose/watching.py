@@ -61,7 +61,7 @@ class StepsInspection:
     limits: Limits = field(default_factory=Limits)
     progress: Callable[[str], None] = lambda _message: None
     cards: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """What the cards can do by the catalogue, as ``diagnose_work`` takes it; empty: not known."""
+    """What the cards can do by the catalogue, as ``work_of`` takes it; empty: not known."""
     so_far: SoFar = field(default_factory=SoFar)
     """What was seen so far, for a look that ends before its time."""
 

@@ -284,7 +284,7 @@ def _are_classes(values: np.ndarray, scores: int | None) -> bool:
 
 
 def latencies(source: Source, before: Runner, after: Runner, data: Data) -> tuple[Latency, ...]:
-    """Return a call of both in turns at batch 1 and 32; where the batch is fixed, at that."""
+    """Time a call of both, in turns, at batch 1 and 32; where the batch is fixed, at that."""
     fixed = fixed_batch(source)
     sizes = (fixed,) if fixed else BATCHES
     return tuple(_latency(before.run, after.run, _repeated(data, size), size) for size in sizes)

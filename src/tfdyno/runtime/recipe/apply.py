@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.base.units import MIB
-from tfdyno.runtime.base.replaced import replaced
+from tfdyno.runtime.base.replaced import ignored, replaced
 from tfdyno.runtime.base.tensorflow_internals import (
     is_deterministic,
     session_config,
@@ -136,19 +136,11 @@ def settings_held(recipe: Recipe, notes: list[str]) -> AbstractContextManager[No
         held[experimental, "set_memory_growth"] = "memory_growth"
     if recipe.visible_devices:
         held[tf.config, "set_visible_devices"] = "visible_devices"
-    return replaced(
-        *((module, name, _ignored(name, word, notes)) for (module, name), word in held.items())
-    )
-
-
-def _ignored(name: str, setting: str, notes: list[str]) -> Callable[..., None]:
-    note = f"The code calls {name}; {setting} of the recipe holds."
-
-    def ignored(*_args: Any, **_options: Any) -> None:
-        if note not in notes:
-            notes.append(note)
-
-    return ignored
+    changes = []
+    for (module, name), setting in held.items():
+        note = f"The code calls {name}; {setting} of the recipe holds."
+        changes.append((module, name, ignored(note, notes)))
+    return replaced(*changes)
 
 
 def reported(recipe: Recipe) -> dict[str, Any]:

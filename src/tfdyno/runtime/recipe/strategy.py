@@ -37,10 +37,9 @@ def make_strategy(recipe: Recipe) -> Strategy:
 
 def is_chief() -> bool:
     """Return whether this process writes and answers: the only one, the chief, or worker 0."""
-    task = json.loads(os.environ.get("TF_CONFIG") or "{}")
-    role, index = (task.get("task") or {}).get("type"), (task.get("task") or {}).get("index", 0)
-    has_chief = "chief" in (task.get("cluster") or {})
-    return role in (None, "chief") or (role == "worker" and index == 0 and not has_chief)
+    cluster, task = _tf_config()
+    role, is_first = task.get("type"), task.get("index", 0) == 0
+    return role in (None, "chief") or (role == "worker" and is_first and "chief" not in cluster)
 
 
 def _mirrored(recipe: Recipe) -> Value:

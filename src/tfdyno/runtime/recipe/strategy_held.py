@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.runtime.base.replaced import replaced
+from tfdyno.runtime.base.replaced import ignored, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,10 +45,4 @@ def strategies_held(strategy: Strategy, name: str, notes: list[str]) -> Iterator
 def _standing_for(kind: str, held: Value, name: str, notes: list[str]) -> type:
     """Return a class, so that ``isinstance`` and annotations of the user's code still work."""
     note = f"The code makes a {kind}; strategy = {name} of the recipe holds."
-
-    def make(_class: type, *_args: Any, **_options: Any) -> Value:
-        if note not in notes:
-            notes.append(note)
-        return held
-
-    return type(kind, (), {"__new__": make})
+    return type(kind, (), {"__new__": ignored(note, notes, held)})

@@ -80,7 +80,7 @@ def _kept_by_a_layer(graph: Graph, probe: Probe) -> str:
 
 
 def _stateful(graph: Graph) -> Iterator[str]:
-    """List kinds of operations, also in loops and branches, that must not run twice."""
+    """Yield kinds of operations, also in loops and branches, that must not run twice."""
     for operation in graph.get_operations():
         if operation.op_def.is_stateful and not operation.type.startswith(HARMLESS):
             yield operation.type

@@ -140,7 +140,7 @@ def _lowered(
     with user_code(subject.title):
         tries = batches(subject, workload)
     for batch in tries:
-        for size, marker, notes in _sizes(model, batch, asked, own):
+        for size, marker, notes in sizes(model, batch, asked, own):
             try:
                 lowered = lower_step(
                     model, batch, batch_size=size, mode=workload.mode, lowering=lowering
@@ -156,7 +156,7 @@ def _lowered(
     raise Declined(what, why=": ".join(filter(None, why)))
 
 
-def _sizes(
+def sizes(
     model: Model,
     batch: Batch,
     asked: int | None,

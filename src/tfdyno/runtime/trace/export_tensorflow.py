@@ -122,7 +122,7 @@ def export(
 
 
 def _has_open_size(concrete: Function) -> bool:
-    """Return whether an operation returns as many elements as the data decide."""
+    """Return whether an operation in it gives as many elements as the data decide."""
     graph = concrete.graph.as_graph_def()
     nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
     return any(node.op in OPEN_SIZE for node in nodes)

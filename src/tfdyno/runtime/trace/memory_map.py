@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.choose.program import Buffer
-    from tfdyno.core.choose.workload import TensorSpec
     from tfdyno.core.messages.memory import MapMemory
     from tfdyno.kernels.graph import Graph
     from tfdyno.kernels.memory.live_bytes import Life
@@ -52,42 +51,13 @@ def map_step(request: MapMemory, progress: child.Progress) -> MemoryMap:
 
     progress("laying out its memory")
     graph = read_graph(read_module(request.stablehlo))
-    return map_of(
-        widened(graph) if request.widen else graph,
-        Sizes(request.traced_batch_size, request.marker),
-        request.tensors,
-        request.mode,
-        batch_size=request.batch_size,
-        execution=request.execution,
-        pool_bytes=request.pool_bytes,
-        keeps=request.keeps,
-    )
+    return map_of(widened(graph) if request.widen else graph, request)
 
 
-def map_of(
-    graph: Graph,
-    sizes: Sizes,
-    tensors: tuple[TensorSpec, ...],
-    mode: str,
-    *,
-    batch_size: int,
-    execution: str,
-    pool_bytes: float,
-    keeps: bool = False,
-) -> MemoryMap:
-    """Return what a step holds at a batch.
-
-    Args:
-        graph: The traced step.
-        sizes: The batch that it was traced at.
-        tensors: Its arguments in order.
-        mode: ``train`` or ``infer``.
-        batch_size: That is asked about.
-        execution: ``xla``: as XLA plans it; ``graph``: as TensorFlow's executor holds it.
-        pool_bytes: What TensorFlow's allocator has to give.
-        keeps: Whether XLA keeps on the card what is dear to compute again.
-    """
-    course = _executed(graph, sizes, tensors, mode, batch_size, pool_bytes, execution, keeps=keeps)
+def map_of(graph: Graph, request: MapMemory) -> MemoryMap:
+    """Return what a step holds at the batch that is asked about."""
+    batch_size, sizes = request.batch_size, Sizes(request.traced_batch_size, request.marker)
+    course = _executed(graph, sizes, request)
     steps = max(1, len(course.locations))
     live = [amount.at(batch_size) for amount in live_bytes(course.held, steps)]
     at = max(range(steps), key=live.__getitem__)
@@ -98,12 +68,12 @@ def map_of(
                  if life.start == 0 and life.end == steps - 1)  # fmt: skip
     return MemoryMap(
         batch_size=batch_size,
-        execution=execution,
+        execution=request.execution,
         moments=_moments(course.held, live, batch_size),
         peak_share=_share(at, steps),
         peak_bytes=live[at],
         peak_layer=layer_of(where),
-        peak_phase=phase_of(where) if mode == "train" else "forward",
+        peak_phase=phase_of(where) if request.mode == "train" else "forward",
         parts_bytes=_parts(alive, batch_size),
         tensors=tuple(_tensor(life, sizes, batch_size, steps) for life in alive[:MOST_TENSORS]),
         layers=_layers(alive, batch_size),
@@ -114,19 +84,11 @@ def map_of(
     )
 
 
-def _executed(
-    graph: Graph,
-    sizes: Sizes,
-    tensors: tuple[TensorSpec, ...],
-    mode: str,
-    batch_size: int,
-    pool_bytes: float,
-    execution: str,
-    *,
-    keeps: bool,
-) -> _Course:
+def _executed(graph: Graph, sizes: Sizes, request: MapMemory) -> _Course:
+    """Return what is held as XLA plans it, or as TensorFlow's executor holds it."""
+    tensors, mode = request.tensors, request.mode
     notes: tuple[str, ...] = ()
-    if execution == "graph":
+    if request.execution == "graph":
         try:
             memory = GraphMemory(graph, sizes, tensors, mode)
         except ToolError as error:
@@ -135,16 +97,15 @@ def _executed(
         else:
             held = memory.lives()
             where = [graph.nodes[each.node].location for each in memory.schedule]
-            return _Course(held, where, _allocator(memory, held, batch_size, pool_bytes))
-    fused = fuse_for_memory(graph) if keeps else fuse(graph)
+            return _Course(held, where, _allocator(memory, held, request))
+    fused = fuse_for_memory(graph) if request.keeps else fuse(graph)
     fusion = ordered(graph, fused, sizes, tensors, mode)
     where = [graph.nodes[launch.roots[0]].location for launch in fusion.launches]
     return _Course(lives(graph, fusion, sizes, tensors, mode), where, None, notes)
 
 
-def _allocator(
-    memory: GraphMemory, held: Sequence[Life], batch_size: int, pool_bytes: float
-) -> AllocatorNeed:
+def _allocator(memory: GraphMemory, held: Sequence[Life], request: MapMemory) -> AllocatorNeed:
+    batch_size, pool_bytes = request.batch_size, request.pool_bytes
     done = memory.allocations(batch_size=batch_size, limit_bytes=round(pool_bytes))
     return AllocatorNeed(
         largest_request_bytes=max((life.size.at(batch_size) for life in held), default=0.0),

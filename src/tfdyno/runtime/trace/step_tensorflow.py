@@ -1,7 +1,7 @@
 """One step of a workload by TensorFlow: any model, ``tf.*`` operations and own loops included.
 
 Runs in the user's own environment and needs only TensorFlow, Keras and the standard library: the
-step leaves as HLO, which ``runtime.bridge`` reads in tfdyno's environment.
+step leaves as HLO, which ``runtime.trace.bridge`` reads in tfdyno's environment.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tfdyno.process.failure import Declined, first_line, place, user_code
 from tfdyno.runtime.base.keras_internals import made_seed_generator
 from tfdyno.runtime.trace.marker import marker_batch, marker_of
 from tfdyno.runtime.trace.recurrent import keeps_xla_off
-from tfdyno.runtime.workload.batch import Batch, baked_batch, batches, dimensions
-from tfdyno.runtime.workload.dataspec import Leaf
+from tfdyno.runtime.workload.batch import Batch, batches
+from tfdyno.runtime.workload.dataspec import mapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,7 +117,7 @@ def _check_tensorflow() -> None:
 
 
 def _by_keras(request: TraceStep, progress: child.Progress) -> _Made:
-    from tfdyno.runtime.trace.child import building, describe
+    from tfdyno.runtime.trace.child import building, describe, sizes
     from tfdyno.runtime.workload.workloads import load
 
     workload = request.workload
@@ -125,12 +125,12 @@ def _by_keras(request: TraceStep, progress: child.Progress) -> _Made:
     subject = load(workload)
     progress(f"tracing {subject.title} with TensorFlow")
     asked = request.batch_size
-    own = baked_batch(subject.model) or (subject.data.batch_size if subject.data else 0)
+    own = subject.data.batch_size if subject.data else 0
     with user_code(subject.title):
         found = batches(subject, workload)
-    tries = [(batch, *size) for batch in found for size in _sizes(subject.model, batch, asked, own)]
+    tries = [(batch, *size) for batch in found for size in sizes(subject.model, batch, asked, own)]
 
-    def attempt(batch: Batch, size: int, marker: int) -> _Made:
+    def attempt(batch: Batch, size: int, marker: int, _of_jax: tuple[str, ...]) -> _Made:
         notes = list(batch.notes)
         with _recomputing(subject.model, workload.remat, batch, size, notes):
             exported = _export_keras(subject.model, batch, size, workload.mode)
@@ -189,20 +189,6 @@ def _first_that_works(
     where = place(first)
     why = f"{where}: {why}" if where else why
     raise Declined(f"{title} cannot be traced by TensorFlow", why=why) from None
-
-
-def _sizes(
-    model: Model,
-    batch: Batch,
-    asked: int | None,
-    own: int,
-) -> list[tuple[int, int]]:
-    known, baked = dimensions(model, batch), baked_batch(model)
-    if baked:
-        return [(baked, 0)]
-    if asked:
-        return [(asked, marker_of(asked, known))]
-    return [marker_batch(known), *([(own, 0)] if own else [])]
 
 
 def _export_keras(model: Model, batch: Batch, size: int, mode: str) -> Value:
@@ -275,13 +261,7 @@ def _build(model: Model, x: Tensor) -> None:
 def _specs(structure: Structure, size: int) -> Value:
     import tensorflow as tf
 
-    if isinstance(structure, Leaf):
-        return tf.TensorSpec((size, *structure.shape), structure.dtype)
-    if isinstance(structure, dict):
-        return {key: _specs(value, size) for key, value in structure.items()}
-    if isinstance(structure, tuple | list):
-        return type(structure)(_specs(value, size) for value in structure)
-    return None
+    return mapped(structure, lambda leaf: tf.TensorSpec((size, *leaf.shape), leaf.dtype))
 
 
 def _by_loop(workload: Workload, step: LoopStep, asked: int | None) -> _Made:

@@ -122,7 +122,7 @@ def _trained(request: Train, progress: child.Progress) -> TrainOutcome:
 
 
 def _loop(recipe: Recipe, peaks: Mapping[str, list[float]], progress: child.Progress) -> Loop:
-    """Return the training loop, as ``train_load`` calls it."""
+    """Return the training loop, as ``train.load`` calls it."""
     from tfdyno.runtime.recipe.flops import flops_and_peak
     from tfdyno.runtime.train.loop import train
     from tfdyno.runtime.train.watch import TrainPlan, Watch

@@ -18,7 +18,6 @@ from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.core.recipe.recipe_file import Given, given_recipe, read_recipe
 from tfdyno.core.train.training import CHECKPOINTS, MARKERS, RunSettings, how_often
-from tfdyno.runtime.train.fit_model import check_model
 from tfdyno.runtime.train.fit_refusals import refuse_late, standing_of
 from tfdyno.runtime.workload.fit_call import as_arguments
 
@@ -60,7 +59,7 @@ def fit(
         ToolError: A checkpoint cannot be written.
         KeyboardInterrupt: At the second Ctrl-C; the first one ends with a checkpoint.
     """
-    check_model(model)
+    _check_model(model)
     arguments = _arguments(model, data, options)
     taken = _recipe_in(settings, given_recipe(recipe))
     check_composition(taken)
@@ -111,6 +110,23 @@ def read_settings(
         norms_steps=read.whole(norms, "norms") if norms else 0,
         save_model=bool(output),
     )
+
+
+def _check_model(model: Model) -> None:
+    """Refuse what is no compiled Keras 3 model on TensorFlow; raises ``UsageError``."""
+    import keras
+
+    if not isinstance(model, keras.Model):
+        what = f"a {type(model).__module__.partition('.')[0]}.{type(model).__name__}"
+        raise UsageError(f"{what} cannot be trained", remedy="give fit a keras.Model of Keras 3")
+    if keras.backend.backend() != "tensorflow":
+        raise UsageError(
+            f"Keras runs on {keras.backend.backend()} here, and fit trains on TensorFlow",
+            remedy="set KERAS_BACKEND=tensorflow before Keras is imported",
+        )
+    if not model.compiled:
+        what = f"{model.name} is not compiled"
+        raise UsageError(what, remedy="call its compile with an optimizer and a loss first")
 
 
 def _arguments(model: Model, data: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:

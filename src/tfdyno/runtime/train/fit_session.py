@@ -17,7 +17,6 @@ from tfdyno.runtime.base.replicas import replicas
 from tfdyno.runtime.recipe.strategy import is_chief
 from tfdyno.runtime.train.after_fit import saved_by_chief
 from tfdyno.runtime.train.finished_fit import trained_once
-from tfdyno.runtime.train.fit_model import as_found
 from tfdyno.runtime.train.loop import train
 from tfdyno.runtime.train.watch import TrainPlan, Watch
 from tfdyno.runtime.workload.input_stages import kind, walk
@@ -39,6 +38,9 @@ _OWN_ORDER = (
     "The dataset shuffles without a seed and was made before the seed of the recipe was set, so a "
     "run that is resumed meets it in another order: call keras.utils.set_random_seed before."
 )
+
+_OF_COMPILE = ("run_eagerly", "jit_compile", "steps_per_execution")
+"""What ``compile`` sets and a recipe changes; XLA after eager, which excludes it."""
 
 
 def run_session(
@@ -77,7 +79,7 @@ def run_session(
             raise UsageError("the data is empty", why="it ended before the first batch")
         return outcome
 
-    with as_found(model), _tf32_held(recipe), saved_by_chief():
+    with _as_found(model), _tf32_held(recipe), saved_by_chief():
         outcome = trained_once(model, arguments, settings, trained)
     notes = (*notes, *outcome.notes, *_notes_on_stop(outcome, settings))
     return replace(outcome, notes=notes)
@@ -129,3 +131,19 @@ def _tf32_held(recipe: Recipe) -> Iterator[None]:
         yield
     finally:
         experimental.enable_tensor_float_32_execution(before)
+
+
+@contextlib.contextmanager
+def _as_found(model: Model) -> Iterator[None]:
+    """Give the model back as its ``compile`` left it, whatever ends the block.
+
+    What a recipe set on the optimizer stays: its variables were made with it.
+    """
+    before = [(name, getattr(model, name)) for name in _OF_COMPILE]
+    try:
+        yield
+    finally:
+        for name, value in before:
+            if getattr(model, name) != value:
+                setattr(model, name, value)
+        model.train_function = model.test_function = model.predict_function = None

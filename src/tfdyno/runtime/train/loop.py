@@ -17,7 +17,7 @@ from tfdyno.runtime.train.engine import Engine
 from tfdyno.runtime.train.epochs import Hooks, epochs_of
 from tfdyno.runtime.train.nan import keep_good, repeated
 from tfdyno.runtime.train.outcome import applied, updates_of
-from tfdyno.runtime.train.session import Cursor, Stopped, TrainSession
+from tfdyno.runtime.train.session import Cursor, TrainSession
 from tfdyno.runtime.train.worker_group import WorkerGroup
 
 if TYPE_CHECKING:
@@ -152,14 +152,13 @@ class _Session(TrainSession):
             self._between_steps()
 
     def _tests(self) -> None:
-        """Keep the state from before validation for a stop, as the test function comes."""
+        """Stop before the test function runs, with the state from before validation."""
         if self.stop and self._before_validation and not self.meeting.is_joint:
             for variable, value in self._before_validation:
                 variable.assign(value)
             if self.checkpoints:
-                self.weights.check(self.place.epoch, self.place.step, self.logs)
-                self.save(wait=True)
-            raise Stopped
+                self._keep(wait=True)
+            self._leave_fit()
 
     # Callbacks
 

@@ -46,7 +46,7 @@ ALL = "all layers"
 class Norms:
     """Looks at a model while it trains and writes scalars.
 
-    norms = Norms(model, board, every=100)
+    norms = Norms(model, board, every=100, steps_done=lambda: steps)
     model.make_train_function()
     model.train_function = norms.watching(model.train_function)
     """
@@ -57,7 +57,7 @@ class Norms:
         board: Board | None,
         *,
         every: int,
-        steps_done: Callable[[], int] | None = None,
+        steps_done: Callable[[], int],
     ) -> None:
         """Prepare.
 
@@ -66,12 +66,10 @@ class Norms:
             board: Takes the scalars; None: a worker that takes part and writes nothing.
             every: Steps from one look to the next.
             steps_done: How many steps were done before the present call, those of earlier
-                sittings included; None: counted here, a last shorter execution of
-                ``steps_per_execution`` as a full one.
+                sittings included.
         """
         self.model, self.board, self.every = model, board, every
-        self._counted = 0
-        self._steps_done = steps_done or (lambda: self._counted)
+        self._steps_done = steps_done
         self._due: int | None = None
         self._names: list[list[str]] = [[], []]
         self._variables: list[str] = []
@@ -83,7 +81,6 @@ class Norms:
 
         def watched(iterator: DataIterator) -> Value:
             step = self._steps_done()
-            self._counted += several
             if self._due is None:  # a run that goes on looks at the same steps
                 self._due = -(-step // self.every) * self.every
             if step + several <= self._due:
@@ -105,7 +102,7 @@ class Norms:
         return found
 
     def _computed(self, batch: Batch) -> tuple[list[Any], list[Any]]:
-        """Return over all replicas norms by layer with that of all, and sizes by layer."""
+        """Return norms of gradients and sizes of activations, in the order of ``_names``."""
         strategy = self.model.distribute_strategy
         updates: list[Update] = []
         with recorded_calls() as recorder, held_updates(updates):

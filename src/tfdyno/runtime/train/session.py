@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tfdyno.core.train.training import CHECKPOINTS, MARKERS, MODEL, TrainOutcome
 from tfdyno.process.stop_asked import asked_to_stop
@@ -118,7 +118,7 @@ class TrainSession(ABC):
 
     @abstractmethod
     def _iterations(self) -> int:
-        """Those that the optimizer has counted."""
+        """Return the batches that the optimizer has counted."""
 
     @abstractmethod
     def _own_of(self, place: Cursor) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -247,12 +247,18 @@ class TrainSession(ABC):
     # Steps
 
     def _stepped(self, done: int, steps: int, logs: Logs) -> bool:
-        """So many steps have been called; whether anybody was told, which is twice a second.
+        """Count the steps of a call.
 
         Args:
             done: Steps of this epoch so far.
             steps: Those of this call.
             logs: What it returned.
+
+        Returns:
+            Whether the watch looked at them, which is twice a second; or a loss is not finite.
+
+        Raises:
+            NanLoss: That is so, and no other worker has to be told.
         """
         self.step += steps
         self.place.step, self.logs = done, logs
@@ -275,12 +281,16 @@ class TrainSession(ABC):
             raise self.nan or NanLoss("loss", math.nan, epoch=place.epoch + 1, step=place.step)
         stops = "stop" in agreed
         if checkpoints and (stops or "save" in agreed or checkpoints.due_by_steps(self.step)):
-            self.weights.check(place.epoch, place.step, self.logs)
-            self.save(wait=stops)
+            self._keep(wait=stops)
         if stops:
             self._leave_fit()
 
-    def _leave_fit(self) -> None:
+    def _keep(self, *, wait: bool) -> None:
+        """Save the step that is done; raises ``NanLoss`` where a weight of it is lost."""
+        self.weights.check(self.place.epoch, self.place.step, self.logs)
+        self.save(wait=wait)
+
+    def _leave_fit(self) -> NoReturn:
         self.stop = self.stop or "SIGTERM"  # of another worker
         raise Stopped
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import jax
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def distribution_of(plan: JaxPlan, mesh: DeviceMesh) -> Value:
     """Make Keras' distribution of a plan: a batch over all devices, or weights as well.
 
-    Each process hands Keras whole batches, of which it keeps its own part (``jax_data``), so that
+    Each process hands Keras whole batches, of which it keeps its own part (``data``), so that
     Keras shares out nothing.
     """
     devices = keras.distribution.DeviceMesh(mesh.sizes, list(mesh.names))
@@ -123,13 +124,7 @@ def _placed(variable: Variable, split: SplitWeights) -> Placed:
 def _named(weight: Placed, rules: tuple[Rule, ...]) -> Placed:
     """Add the pattern of the proposal that is about it."""
     rule = rule_for(weight.path, rules)
-    return Placed(
-        path=weight.path,
-        shape=weight.shape,
-        width_bytes=weight.width_bytes,
-        axes=weight.axes,
-        rule=rule.pattern if rule else "",
-    )
+    return replace(weight, rule=rule.pattern if rule else "")
 
 
 def _part(variable: Variable) -> Value:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.train.device_mesh import DeviceMesh
 from tfdyno.process.failure import first_line
-from tfdyno.runtime.base.replaced import replaced
+from tfdyno.runtime.base.replaced import ignored, replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     from tfdyno.core.measure.software import Software
@@ -129,18 +129,11 @@ def distribution_held(notes: list[str]) -> AbstractContextManager[None]:
     import keras
 
     place = keras.distribution
-    names = ("initialize", "set_distribution")
-    return replaced(*((place, name, _ignored(name, notes)) for name in names))
-
-
-def _ignored(name: str, notes: list[str]) -> Callable[..., None]:
-    note = f"The code calls keras.distribution.{name}; --mesh holds."
-
-    def ignored(*_args: Any, **_options: Any) -> None:
-        if note not in notes:
-            notes.append(note)
-
-    return ignored
+    said = {
+        name: f"The code calls keras.distribution.{name}; --mesh holds."
+        for name in ("initialize", "set_distribution")
+    }
+    return replaced(*((place, name, ignored(note, notes)) for name, note in said.items()))
 
 
 def software() -> Software:

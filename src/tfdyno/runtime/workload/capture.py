@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import inspect
-import runpy
-import sys
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import Declined, user_code
 from tfdyno.runtime.workload.dataspec import DataSpec, of_batch, of_fit, validation_of
+from tfdyno.runtime.workload.script_run import run_as_main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,10 +54,8 @@ def first_fit(
     """
     _check_loop(script)
     held = hold_training(fit_number=fit_number, predict=predict)
-    sys.argv = [str(script), *arguments]
-    sys.path.insert(0, str(script.resolve().parent))
     with contextlib.suppress(_Reached), user_code(str(script)):
-        runpy.run_path(str(script), run_name="__main__")
+        run_as_main(script, arguments, is_enough=lambda: False)
     if held.caught:  # also where the script went on behind a bare ``except``
         return held.caught
     found = f"it calls fit {held.calls} times" if held.calls else "it ended without calling fit"

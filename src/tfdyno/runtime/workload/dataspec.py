@@ -134,6 +134,17 @@ def leaves(structure: Structure) -> Iterator[Leaf]:
             yield from leaves(value)
 
 
+def mapped(structure: Structure, function: Callable[[Leaf], Any]) -> Value:
+    """Return a structure with what the function gives for each ``Leaf``, in its own order."""
+    if isinstance(structure, Leaf):
+        return function(structure)
+    if isinstance(structure, dict):
+        return {key: mapped(value, function) for key, value in structure.items()}
+    if isinstance(structure, tuple | list):
+        return type(structure)([mapped(value, function) for value in structure])
+    return structure
+
+
 def _of_source(x: Tensor) -> DataSpec | None:
     """Return the spec of a dataset-like object; None for arrays."""
     if hasattr(x, "element_spec"):

@@ -115,7 +115,7 @@ def _closed(value: Value) -> Value:
 
 
 def _is_tensor(value: Value) -> bool:
-    """Return whether it is a tensor or an array: they differ from call to call, others do not."""
+    """Return whether it is a tensor, the spec of one, or an array: what differs between calls."""
     if isinstance(value, tf.Variable):
         return False
     return isinstance(value, tf.TensorSpec) or (

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.runtime.workload.dataspec import Leaf, leaves
+from tfdyno.runtime.workload.dataspec import Leaf, leaves, mapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from tfdyno.core.base.untyped import Structure, Value
 
@@ -40,7 +40,8 @@ def with_declared(structure: Structure, declared: Value) -> Value:
     own, known = list(leaves(structure)), list(leaves(declared))
     if len(own) != len(known):
         return structure
-    return _replaced(structure, iter([_merged(*pair) for pair in zip(own, known, strict=True)]))
+    new = iter([_merged(*pair) for pair in zip(own, known, strict=True)])
+    return mapped(structure, lambda _own: next(new))
 
 
 def with_given(structure: Structure, shapes: Sequence[Shape]) -> Value:
@@ -57,7 +58,8 @@ def with_given(structure: Structure, shapes: Sequence[Shape]) -> Value:
     found = _assigned(own, list(shapes), one_each=len(own) == len(shapes))
     if found is None:
         raise _unfit(own, shapes)
-    return _replaced(structure, iter(found))
+    new = iter(found)
+    return mapped(structure, lambda _own: next(new))
 
 
 def refuse_open(structure: Structure, shapes: Sequence[Shape] = ()) -> None:
@@ -78,17 +80,6 @@ def refuse_open(structure: Structure, shapes: Sequence[Shape] = ()) -> None:
         why="None is not known before the data is",
         remedy=f"say it with --input-shape, for example {words}",
     )
-
-
-def _replaced(structure: Structure, new: Iterator[Leaf]) -> Value:
-    """Return the structure with other leaves, in the order of its own."""
-    if isinstance(structure, Leaf):
-        return next(new)
-    if isinstance(structure, dict):
-        return {key: _replaced(part, new) for key, part in structure.items()}
-    if isinstance(structure, tuple | list):
-        return type(structure)([_replaced(part, new) for part in structure])
-    return structure
 
 
 def _merged(leaf: Leaf, known: Leaf) -> Leaf:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfdyno.runtime.workload.batch import batches
-from tfdyno.runtime.workload.dataspec import DataSpec, Leaf
+from tfdyno.runtime.workload.dataspec import DataSpec, Leaf, mapped
 from tfdyno.runtime.workload.workloads import Subject
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.untyped import Function, Model, Structure, Value
+    from tfdyno.core.base.untyped import Model, Value
     from tfdyno.core.choose.workload import Workload
 
 SEED = 20_2611
@@ -36,7 +36,7 @@ def batch_for(
     def inputs(leaf: Leaf) -> Value:
         return _random(generator, leaf, batch_size, rows)
 
-    x = _mapped(asked.x, inputs)
+    x = mapped(asked.x, inputs)
     spec = DataSpec(x=asked.x, y=asked.y, batch_size=batch_size)
     if asked.y is None:
         return (x,), spec
@@ -49,7 +49,7 @@ def batch_for(
             return _random(generator, leaf, batch_size, max(classes, FEWEST_ROWS))
         return _one_hot(generator, leaf, batch_size)
 
-    return (x, _mapped(asked.y, targets)), spec
+    return (x, mapped(asked.y, targets)), spec
 
 
 def _table_sizes(model: Model) -> list[int]:
@@ -77,11 +77,3 @@ def _one_hot(generator: np.random.Generator, leaf: Leaf, batch_size: int) -> Val
     if classes == 1:
         return chosen.astype(np.float32).reshape(shape)
     return np.eye(classes, dtype=np.float32)[chosen]
-
-
-def _mapped(structure: Structure, function: Function) -> Value:
-    if isinstance(structure, Leaf):
-        return function(structure)
-    if isinstance(structure, dict):
-        return {key: _mapped(value, function) for key, value in structure.items()}
-    return type(structure)(_mapped(value, function) for value in structure)

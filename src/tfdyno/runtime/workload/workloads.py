@@ -93,7 +93,7 @@ def _training_notes(model: Model) -> list[str]:
 
 
 def _is_distributed_loop(workload: Workload) -> bool:
-    """Return whether it is a loop that calls ``strategy.run`` and needs the strategy as it is."""
+    """Return whether a script names ``GradientTape`` and ``run``: its loop needs the strategy."""
     if workload.kind != "script":
         return False
     return {"GradientTape", "run"} <= capture.names_in(Path(workload.reference))

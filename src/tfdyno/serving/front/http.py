@@ -130,7 +130,7 @@ class HttpConnection(asyncio.Protocol):
         self._unread_since_s = None
 
     def eof_received(self) -> bool:
-        """Note that the client sends no more; for a moment it may still read an answer."""
+        """Stay open for a moment: a client that sends no more may still read an answer."""
         if self._task is None or not self._transport.can_write_eof():
             return False
         if not self._sends_no_more:

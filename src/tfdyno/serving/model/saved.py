@@ -289,7 +289,7 @@ def fitting_free_size(signature: Signature) -> tuple[int, str]:
 
 
 def powers_of_two(most: int) -> Iterator[int]:
-    """List 1, 2, 4, … below ``most``, and ``most`` itself."""
+    """Yield 1, 2, 4, … below ``most``, and ``most`` itself."""
     size = 1
     while size < most:
         yield size

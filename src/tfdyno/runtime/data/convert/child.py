@@ -50,7 +50,7 @@ def handle(request: WriteShards, progress: child.Progress) -> Nothing:
 
 
 def _judge(request: WriteShards, shard: str, skipped: list[Skipped]) -> Callable[[str, str], None]:
-    """Judge a part of the source that cannot be read: noted, or the end of it."""
+    """Return what takes each part of the source that cannot be read: it notes it, or raises."""
 
     def bad(where: str, why: str) -> None:
         if not request.skip_bad:

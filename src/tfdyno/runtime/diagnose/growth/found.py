@@ -60,7 +60,7 @@ def rising(series: Sequence[tuple[int, int]], noise: int = 0) -> tuple[float, fl
 
 
 def _spread(series: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Look at about equal distances: growth at every tenth step is not at most of them."""
+    """Keep looks at about equal distances: growth at every tenth step then shows in each part."""
     first, last = series[0][0], series[-1][0]
     wanted = [first + (last - first) * number / _PARTS for number in range(_PARTS + 1)]
     chosen = [min(series, key=lambda one: abs(one[0] - at)) for at in wanted]
@@ -74,7 +74,7 @@ def growth(
     *,
     is_counted: bool = False,
 ) -> GrowthFacts | None:
-    """Return how memory grows, if it does, by what is held and by what is measured.
+    """Return how memory grows, from its measured size and from what is seen to be held.
 
     Args:
         where: Whose memory it is.
@@ -112,14 +112,14 @@ def growth(
 
 
 def _least(suspects: Sequence[Suspect], *, is_counted: bool) -> float:
-    """Return the least growth: what functions and iterators hold is not seen from Python."""
+    """Return the least growth that is told: functions and iterators hold what Python cannot see."""
     if any(one.kind in ("functions", "iterators") for one in suspects):
         return LEAST_BYTES_PER_STEP
     return LEAST_COUNTED_BYTES_PER_STEP if is_counted else LEAST_UNKNOWN_BYTES_PER_STEP
 
 
 def _is_kept_graph(one: Suspect) -> bool:
-    """Return whether it is functions that an object of the user's holds, and ever more of them."""
+    """Return whether it is functions that an object made at a line of the user's holds."""
     return one.kind == "functions" and ".py:" in one.words
 
 
