@@ -15,8 +15,8 @@ from keras.src.trainers.data_adapters import get_data_adapter
 from tests.runtime import training_models as t
 
 from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.runtime.train.array_order import order_for, repeats
 from tfdyno.runtime.train.engine import Engine
+from tfdyno.runtime.train.epochs import order_for, repeats
 
 if TYPE_CHECKING:
     from tfdyno.core.train.training import TrainOutcome

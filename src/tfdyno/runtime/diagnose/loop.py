@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,14 @@ from tfdyno.core.base.errors import TfdynoError
 from tfdyno.runtime.bench.loop import Loop, LoopDone, watched
 from tfdyno.runtime.diagnose.between import SAVING, Between
 from tfdyno.runtime.diagnose.callbacks import VALIDATION
-from tfdyno.runtime.diagnose.held import SEVERAL_WORKERS, leading, not_repeated, timed_steps
+from tfdyno.runtime.diagnose.held import (
+    SEVERAL_WORKERS,
+    held_dataset,
+    leading,
+    not_repeated,
+    timed_steps,
+)
 from tfdyno.runtime.diagnose.input import Source, by_itself
-from tfdyno.runtime.diagnose.loop_held import LastCall, in_turns
 from tfdyno.runtime.diagnose.model import facts_of
 from tfdyno.runtime.diagnose.waits import Reading, reading_watched
 from tfdyno.runtime.diagnose.watching import (
@@ -32,7 +38,7 @@ from tfdyno.runtime.diagnose.watching import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from tfdyno.core.base.untyped import Dataset, Function, Model, Value
     from tfdyno.core.measure.step_facts import OperationFacts, StepFacts
@@ -289,3 +295,59 @@ class LoopLook(Loop):
             return call
         self.dataset = self.reading.dataset_of(last.iterator)
         return last.held(self._compiled)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastCall:
+    """One call of a ``tf.function``."""
+
+    function: Any
+    run: Callable[..., Any]
+    """Calls it unwatched."""
+    args: tuple[Any, ...]
+    named: Mapping[str, Any]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments by name, those without one by their number."""
+        return {str(number): value for number, value in enumerate(self.args)} | dict(self.named)
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether it reads what a strategy has split."""
+        return any(
+            isinstance(one, tf.distribute.DistributedIterator) for one in self.arguments.values()
+        )
+
+    @property
+    def iterator(self) -> Value:
+        """What it reads its data from; None: it is given its data."""
+        values = self.arguments.values()
+        return next((one for one in values if isinstance(one, tf.data.Iterator)), None)
+
+    def held(self, compiled: Value = None) -> Callable[[], Any]:
+        """Return the same with a batch that is held in each of its iterators.
+
+        Args:
+            compiled: Called instead of the function; None: it itself.
+        """
+        args = [_held(value) for value in self.args]
+        named = {name: _held(value) for name, value in self.named.items()}
+        return lambda: self.run(compiled or self.function, *args, **named)
+
+
+def in_turns(step: Callable[[], Any], others: Sequence[Callable[[], Any]]) -> Callable[[], None]:
+    """Return what calls each once, one after the other."""
+
+    def every() -> None:
+        step()
+        for one in others:
+            one()
+
+    return every
+
+
+def _held(value: Value) -> Value:
+    if not isinstance(value, tf.data.Iterator):
+        return value
+    return iter(held_dataset(next(value), value.element_spec))

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tfdyno.core.deploy.litert_graph import LitertGraph, LitertSubgraph
 
 _COUNTED = re.compile(r"_\d+$")
-_INTEGER_DTYPES = frozenset({"int8", "uint8", "int16", "int4"})
 _FLOAT_DTYPES = frozenset({"float32", "float16", "float64", "bfloat16"})
 _BORDERS = frozenset({"QUANTIZE", "DEQUANTIZE"})
 

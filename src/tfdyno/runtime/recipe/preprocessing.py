@@ -16,8 +16,15 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.base.replaced import replaced
-from tfdyno.runtime.recipe.preprocessing_layers import is_random, preprocesses, why_cpu
-from tfdyno.runtime.recipe.preprocessing_split import Split, grows, split, why_whole
+from tfdyno.runtime.recipe.preprocessing_split import (
+    Split,
+    grows,
+    is_random,
+    preprocesses,
+    split,
+    why_cpu,
+    why_whole,
+)
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -13,18 +13,36 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from tfdyno.runtime.base.keras_internals import epoch_iterator_changed, epoch_iterator_type
-from tfdyno.runtime.train.array_order import order_for, repeats
-from tfdyno.runtime.train.replay import not_repeatable, why_full_replay
+from tfdyno.runtime.base.keras_internals import (
+    epoch_iterator_changed,
+    epoch_iterator_type,
+    shuffles_arrays,
+)
+from tfdyno.runtime.base.replaced import replaced
+from tfdyno.runtime.base.tensorflow_internals import global_seed
 from tfdyno.runtime.train.session import Cursor
+from tfdyno.runtime.workload.input_stages import (
+    PLAIN,
+    SOURCES,
+    effects,
+    kind,
+    order_is_free,
+    reshuffles,
+    times,
+    title,
+    walk,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from tfdyno.core.base.untyped import DataIterator, Strategy, Value
+    from tfdyno.core.base.untyped import DataIterator, Dataset, Strategy, Value
 
 KerasEpochs: Any = epoch_iterator_type()
+_LATER = {"shuffle", "repeat", "concatenate", "cache"}
+"""Stages that make an iterator of (one of) their inputs only when they need its elements."""
+_KNOWN = SOURCES | PLAIN | {"shuffle", "random", "repeat"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -159,3 +177,108 @@ def epochs_of(hooks: Hooks) -> AbstractContextManager[None]:
         return made[0]
 
     return epoch_iterator_changed(lambda _own: make)
+
+
+class ArrayOrder:
+    """Orders of arrays that depend on the seed and the epoch alone.
+
+    With a seed Keras draws the same order in every epoch: the random operation begins anew with
+    each iterator (Keras 3.15, seen in ``ArrayDataAdapter.get_tf_dataset``). Whoever has set no
+    seed shall not get that from the one that tfdyno sets to be able to go on after a kill.
+    """
+
+    def __init__(self, seed: int) -> None:
+        """Begin with epoch 0."""
+        self.seed = seed
+        with tf.init_scope(), tf.device("CPU:0"):
+            self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False, name="epoch_of_order")
+
+    def begin(self, epoch: int) -> None:
+        """Take iterators that are made next as of this epoch."""
+        self._epoch.assign(epoch)
+
+    def dataset(self, adapter: Value) -> Dataset:
+        """Return Keras' dataset of an array adapter, with these orders in place of its own."""
+
+        def shuffle(values: Value, *_args: Any, **_options: Any) -> Value:
+            seed = tf.stack([tf.constant(self.seed, tf.int64), self._epoch.read_value()])
+            return tf.random.experimental.stateless_shuffle(values, seed)
+
+        with replaced((tf.random, "shuffle", shuffle)):
+            return adapter.get_tf_dataset()
+
+
+def order_for(adapter: Value, seed: int | None) -> ArrayOrder | None:
+    """Return the order for the data of a ``fit``; None where Keras' own is right.
+
+    Args:
+        adapter: Keras' data adapter.
+        seed: That tfdyno has drawn; None: the user has set one. A seed that the user's code has
+            set since then counts as the user's.
+    """
+    if seed is None or global_seed() != seed:
+        return None
+    return ArrayOrder(seed) if shuffles_arrays(adapter) else None
+
+
+def repeats(adapter: Value) -> bool:
+    """Return whether Keras draws one order for all epochs."""
+    return shuffles_arrays(adapter) and global_seed() is not None
+
+
+def why_full_replay(dataset: Dataset) -> str:
+    """Return why the earlier epochs have to be run through, with the stage; empty: they need not.
+
+    Taking nothing from their iterators is enough where all that differs between epochs is decided
+    when an iterator is made: ``shuffle`` takes its next seed then, and random operations inside of
+    a function begin anew with each iterator.
+
+    Args:
+        dataset: A ``tf.data.Dataset`` before it is distributed.
+    """
+    for stage in walk(dataset):
+        reason = _own_reason(stage) or _reason_below(stage)
+        if reason:
+            return f"{title(stage)} {reason}"
+    return ""
+
+
+def _own_reason(stage: Dataset) -> str:
+    if kind(stage) not in _KNOWN:
+        return "cannot be looked into"
+    found = effects(stage)
+    if found.python:
+        return "runs Python code, which may keep a state of its own"
+    if found.keeps:
+        return f"keeps a state from epoch to epoch ({found.keeps})"
+    if found.captures:
+        return f"uses {found.captures}"
+    return ""
+
+
+def _reason_below(stage: Dataset) -> str:
+    if kind(stage) not in _LATER or (kind(stage) == "repeat" and times(stage) == 1):
+        return ""
+    below = stage._inputs()[1:] if kind(stage) == "concatenate" else stage._inputs()
+    for each in (found for dataset in below for found in walk(dataset)):
+        if reshuffles(each):
+            return f"starts the {title(each)} before it only when it needs elements"
+    return ""
+
+
+def not_repeatable(dataset: Dataset) -> tuple[str, ...]:
+    """Return sentences on stages whose elements a seed does not repeat, whatever is replayed."""
+    free = dataset.options().deterministic is False
+    found = []
+    for stage in walk(dataset):
+        if "Parallel" in type(stage).__name__ and effects(stage).draws:
+            found.append(
+                f"{title(stage)} draws random numbers on several threads: a seed does not repeat "
+                "them; use the tf.random.stateless_ functions."
+            )
+        elif order_is_free(stage, free=free):
+            found.append(
+                f"{title(stage)} gives its elements in the order they get ready "
+                "(deterministic=False): a seed does not repeat it."
+            )
+    return tuple(found)

@@ -17,8 +17,8 @@ from tfdyno.runtime.train.engine import Engine
 from tfdyno.runtime.train.epochs import Hooks, epochs_of
 from tfdyno.runtime.train.nan import keep_good, repeated
 from tfdyno.runtime.train.outcome import applied, updates_of
+from tfdyno.runtime.train.ranks import WorkerGroup
 from tfdyno.runtime.train.session import Cursor, TrainSession
-from tfdyno.runtime.train.worker_group import WorkerGroup
 
 if TYPE_CHECKING:
     import contextlib

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import traceback
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.messages.train import TRAIN_ON_JAX
 from tfdyno.process import child
+from tfdyno.process.failure import first_line, is_own
 from tfdyno.process.stop_asked import StopAsked, asked_to_stop
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tfdyno.core.base.untyped import Model
     from tfdyno.core.messages.train import TrainOnJax
     from tfdyno.core.train.training import RunSettings, TrainOutcome
@@ -75,7 +80,6 @@ def _run(loading: Loading, world: World, precision: str) -> TrainOutcome:
     from tfdyno.runtime.train.after_fit import saved_by_chief
     from tfdyno.runtime.train.load import run_workload
     from tfdyno.runtime.train_jax.data import used_by_all
-    from tfdyno.runtime.train_jax.failure import told
     from tfdyno.runtime.train_jax.start import distribution_held
     from tfdyno.runtime.workload.workloads import policy_held
 
@@ -95,6 +99,37 @@ def _run(loading: Loading, world: World, precision: str) -> TrainOutcome:
 def _leave(signal_name: str) -> None:
     """Leave the user's code; while ``fit`` runs the loop has its own way to stop."""
     raise StopAsked(signal_name)
+
+
+_CALL = re.compile(r"\b((?:tf|tensorflow)(?:\.\w+)+)")
+_GONE = ("Gloo", "NCCL", "UNAVAILABLE:", "DEADLINE_EXCEEDED:", "coordination service")
+"""Words of JAX where another process, or the way to it, is the matter."""
+ALLOWED = ("tf.data.", "tf.io.", "tf.keras.")
+
+
+def told(error: UsageError) -> TfdynoError:
+    """Return the error that ended the user's code, with its real cause."""
+    for cause in _causes(error):
+        if type(cause).__name__.endswith("RuntimeError") and any(w in str(cause) for w in _GONE):
+            what = "a step could not be exchanged with the other processes"
+            return ToolError(what, why=first_line(cause), remedy="their own output says why")
+        frames = [f for f in traceback.extract_tb(cause.__traceback__) if is_own(f.filename)]
+        if frames and (found := _CALL.search(frames[-1].line or "")):
+            name = found[1].replace("tensorflow.", "tf.", 1)
+            if not name.startswith(ALLOWED):
+                frame = frames[-1]
+                return UsageError(
+                    f"{frame.filename}, line {frame.lineno}: {name} cannot run on the JAX backend",
+                    why="it is TensorFlow's own operation",
+                    remedy="use keras.ops in its place, or train without --backend jax",
+                )
+    return error
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 if __name__ == "__main__":

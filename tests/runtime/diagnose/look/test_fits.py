@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.runtime.looks import START, Looks, Training, facts_of
+
+from tfdyno.runtime.diagnose.look.fits import calls_again
 
 pytestmark = pytest.mark.tf
 LEAK = {"memory_alone": True, "until_sure": True, "own_s": 0.3, "most_s": 1.0, "least_steps": 30}
@@ -82,3 +85,45 @@ def test_other_looks_end_with_the_first_fit(found: dict[str, Any]) -> None:
 def test_what_the_script_saves_is_not_saved(found: dict[str, Any]) -> None:
     assert found["new"]
     assert not list(Path.cwd().glob("best.keras"))
+
+
+AGAIN = {
+    "a loop": "for width in range(3):\n    fit()\n",
+    "a loop over a function": "def train():\n    fit()\nwhile True:\n    train()\n",
+    "a comprehension": "scores = [fit() for _ in range(3)]\n",
+    "a second call below": "fit()\nprint('one')\nfit()\n",
+    "a method below": "class Model:\n    def fit(self):\n        fit()\n"
+    "Model().fit()\nModel().fit()\n",
+    "a function called twice": "def train():\n    fit()\ntrain()\ntrain()\n",
+    "a loop of a library": "import timeit\ntimeit.repeat(fit, number=1, repeat=3)\n",
+}
+ONCE = {
+    "one call": "x = [1 for _ in range(3)]\nfit()\nfor row in x:\n    print(row)\n",
+    "a function": "def main():\n    for _ in range(3):\n        pass\n    fit()\nmain()\n",
+    "a loop around the definition": "for _ in range(1):\n    def train():\n        fit()\n"
+    "train()\n",
+    "the second of two": "if False:\n    fit()\nfit()\n",
+}  # fmt: skip
+
+
+def _told(folder: Path, code: str) -> bool:
+    told: list[bool] = []
+
+    def fit() -> None:
+        told.append(calls_again("fit"))
+        raise KeyboardInterrupt
+
+    (folder / "search.py").write_text(code)
+    with pytest.raises(KeyboardInterrupt):
+        runpy.run_path(str(folder / "search.py"), init_globals={"fit": fit})
+    return told[0]
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_a_call_that_comes_again_is_seen(name: str, tmp_path: Path) -> None:
+    assert _told(tmp_path, AGAIN[name])
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_a_call_that_comes_once_is_seen(name: str, tmp_path: Path) -> None:
+    assert not _told(tmp_path, ONCE[name])

@@ -7,8 +7,12 @@ within a fit, so that later fits of the script are run too: the user's own, each
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import functools
 import gc
+import linecache
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,19 +24,24 @@ from tfdyno.core.base.interval import NOTHING, Interval
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.measure.step_facts import FitsFacts
 from tfdyno.model.memory.growth import slope_of_fits
-from tfdyno.process.own_lines import own_place
+from tfdyno.process.own_lines import own_file, own_place
 from tfdyno.runtime.base.memory_counters import MemoryCounters
 from tfdyno.runtime.diagnose.host import memory_free_bytes
-from tfdyno.runtime.diagnose.look.calls_again import calls_again
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from types import FrameType
 
     from tfdyno.core.base.untyped import Logs, Model, Value
     from tfdyno.core.measure.step_facts import StepFacts
     from tfdyno.runtime.diagnose.watching import StepsInspection
 
 MOST_FITS = 32
+_LOOPS = (
+    ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
+_OURS = str(Path(__file__).parents[3])
+"""The folder of this package."""
 MOST_FIT_S = 2.0
 """The longest time of its steps, from the end of the first one on: what stays is made when it is
 compiled."""
@@ -147,3 +156,62 @@ def _notes(fits: FitsFacts) -> tuple[str, ...]:
                 "from one to the next.",)  # fmt: skip
     return (f"The first of {fits.fits} fits was looked at step by step; the others ran for "
             f"{MOST_FIT_S:g} s of steps each at most.",)  # fmt: skip
+
+
+def calls_again(name: str) -> bool:
+    """Return whether the running call of ``name`` stands in a loop, or before another one of it.
+
+    So does the call of the function that it stands in, and of the function around that: a search
+    may be a loop of the user's own or of a library.
+    """
+    names = {name}
+    for frame in _frames():
+        if _is_in_loop(frame) or (
+            own_file(frame.f_code.co_filename) and _is_called_below(frame, names)
+        ):
+            return True
+        names.add(frame.f_code.co_name)
+    return False
+
+
+def _frames() -> Iterator[FrameType]:
+    """Walk from the innermost one outwards to the script's module; tfdyno's own left out."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame:
+        file = frame.f_code.co_filename
+        if not file.startswith(_OURS):
+            yield frame
+            if frame.f_code.co_name == "<module>":
+                return
+        frame = frame.f_back
+
+
+def _is_in_loop(frame: FrameType) -> bool:
+    """Treat a loop around a function's call as the caller's, seen in the caller's frame."""
+    first, line = frame.f_code.co_firstlineno, frame.f_lineno
+    return any(
+        first <= node.lineno <= line <= (node.end_lineno or line)
+        for node in _nodes(frame.f_code.co_filename)
+        if isinstance(node, _LOOPS)
+    )
+
+
+def _is_called_below(frame: FrameType, names: set[str]) -> bool:
+    return any(
+        node.lineno > frame.f_lineno and _called(node) in names
+        for node in _nodes(frame.f_code.co_filename)
+        if isinstance(node, ast.Call)
+    )
+
+
+def _called(node: ast.Call) -> str:
+    function = node.func
+    return getattr(function, "attr", "") or getattr(function, "id", "")
+
+
+@functools.cache
+def _nodes(file: str) -> tuple[ast.AST, ...]:
+    try:
+        return tuple(ast.walk(ast.parse("".join(linecache.getlines(file)))))
+    except (SyntaxError, ValueError):
+        return ()
