@@ -75,7 +75,7 @@ UNTESTED_MODULES = {
     # What a child process runs: the tests of jobs/choose/trace.py and compile.py start it.
     "runtime/trace/bridge", "process/child", "runtime/compile/child", "runtime/trace/count",
     "runtime/base/keras2", "runtime/workload/loop_step", "runtime/trace/recurrent",
-    "runtime/workload/standins", "runtime/workload/step_function", "runtime/trace/step_jax",
+    "runtime/workload/standins", "runtime/trace/step_jax",
     "runtime/trace/child",
     # Read by kernels/hlo/test_plan.py and test_buffers.py.
     "runtime/trace/hlo_bridge",

@@ -72,10 +72,6 @@ tf.saved_model.save(tf.Module(), str(folder / "bare"))
 result["bare"] = told(load, file("bare", "savedmodel"), None)
 
 # check
-names = ["conv", "dense_1", "block"]
-result["layers"] = [export_check.layer_of(one, names) for one in
-                    ("model_1/conv_1/convolution", "model/block/dense_1/MatMul", "model/x/Add",
-                     "conv")]
 text = load(ask("text"), None)
 result["obstacles"] = [[astuple(one) for one in found] for found in [
     export_check.check(text, ["onnx"], {}),

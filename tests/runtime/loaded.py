@@ -23,7 +23,7 @@ from tfdyno.runtime.train.finished_fit import FinishedFit
 from tfdyno.runtime.workload.fit_call import Call, as_arguments, built
 from tfdyno.runtime.workload.held_calls import Held, held_calls
 from tfdyno.runtime.workload.rebatch import is_arrays, rebatched
-from tfdyno.runtime.workload.script_run import run_as_main
+from tfdyno.runtime.workload.capture import run_as_main
 from tfdyno.runtime.base.software import import_tensorflow, software
 from tfdyno.process.stop_asked import StopAsked, asked_to_stop
 from tfdyno.runtime.recipe.strategy_held import strategies_held

@@ -20,7 +20,7 @@ IN_THE_USERS_PYTHON = [
     *(f"process/{name}" for name in ("child", "environment", "failure")),
     *(f"runtime/workload/{name}" for name in ("batch", "capture", "capture_loop", "dataspec")),
     *(f"runtime/workload/{name}" for name in ("kerasfile", "loop_step", "standins")),
-    *(f"runtime/workload/{name}" for name in ("step_function", "workloads")),
+    *(f"runtime/workload/{name}" for name in ("workloads",)),
     *(f"runtime/trace/{name}" for name in ("child", "export_tensorflow", "marker")),
     *(f"runtime/base/{name}" for name in ("keras2", "keras_internals", "replaced")),
     *("runtime/base/tensorflow_internals", "runtime/trace/step_tensorflow"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,8 +25,13 @@ class StopAsked(BaseException):
         super().__init__(signal_name)
 
 
+def leave(signal_name: str) -> NoReturn:
+    """Leave the user's code; what runs its steps has its own way to stop."""
+    raise StopAsked(signal_name)
+
+
 @contextlib.contextmanager
-def asked_to_stop(ask: Callable[[str], None]) -> Iterator[None]:
+def asked_to_stop(ask: Callable[[str], None] = leave) -> Iterator[None]:
     """Call ``ask`` with the signal's name instead of ending, until the block ends.
 
     In another thread than the main one signals cannot be taken: they stay as they are.

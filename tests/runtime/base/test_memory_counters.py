@@ -96,3 +96,23 @@ def test_the_host_has_an_account_where_tensorflow_keeps_one(found: dict[str, Any
 
 def test_a_c_library_that_is_passed_by_is_not_asked(found: dict[str, Any]) -> None:
     assert found["other"] == -1
+
+
+PEAK = """
+import numpy as np
+from tfdyno.runtime.base.memory_counters import PeakMemory
+memory = PeakMemory()
+large = np.ones(1 << 28, np.uint8)
+before, kind = memory.read()
+del large
+memory.reset()
+after, _ = memory.read()
+result = [before, after, kind]
+"""
+
+
+@pytest.mark.tf
+def test_what_was_held_before_the_reset_is_forgotten() -> None:
+    before, after, kind = in_tensorflow(PEAK)
+    assert kind == "process"
+    assert before - after > 200 << 20  # of the 256 MiB

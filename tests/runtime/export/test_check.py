@@ -8,10 +8,6 @@ from tests.runtime.exports_seen import facts
 pytestmark = pytest.mark.tf
 
 
-def test_an_operation_belongs_to_the_innermost_layer_of_its_name() -> None:
-    assert facts()["layers"] == ["conv", "dense_1", "", ""]
-
-
 def test_words_are_an_obstacle_to_onnx_pytorch_and_tensorrt() -> None:
     onnx, torch, tensorrt, none = facts()["obstacles"]
     assert onnx == [["onnx", "operation", "LookupTableFindV2", "words", "", ""]]

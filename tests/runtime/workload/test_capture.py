@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.runtime.loaded import facts
 
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.jobs.choose.reference import parse_reference
@@ -123,3 +124,13 @@ def test_the_batch_of_a_named_step_is_told_from_sizes_like_it(tmp_path: Path) ->
     )
     shapes = [t.shape for t in trace(reference, batch_size=64).trace.tensors]
     assert shapes[:2] == [(64, 32), (32, 8)]
+
+
+@pytest.mark.tf
+def test_a_script_has_its_words_its_name_and_its_folder() -> None:
+    assert facts()["script"] == ["['a',", "'b']", "__main__", facts()["script_folder"]]
+
+
+@pytest.mark.tf
+def test_an_exit_counts_only_while_something_is_still_wanted() -> None:
+    assert facts()["script_exit"] == 3

@@ -13,9 +13,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -26,6 +28,10 @@ PYTHON_BLOCK_BYTES = 95
 """The mean bytes of a small Python object: 146.8 MB in pools for 1.54 million blocks of a process
 that has imported TensorFlow 2.21 and Keras (sys._debugmallocstats, CPython 3.11)."""
 HOST = "CPU:0"
+STATUS = Path("/proc/self/status")
+CLEAR = Path("/proc/self/clear_refs")
+RESET_PEAK = "5"
+"""Sets the peak of resident memory to what is resident now (Linux, man 5 proc)."""
 _LEAST_RATIO = 0.02
 """The share of the resident memory below which a C library is not the one that is asked for it."""
 _LEAST_POOL_BYTES = 1 << 20
@@ -122,3 +128,28 @@ def device_limit_bytes(device: str) -> int:
     with contextlib.suppress(ValueError, RuntimeError):
         return memory_limits_bytes().get(device, 0)
     return 0
+
+
+class PeakMemory:
+    """Reads the peak since ``reset``."""
+
+    def reset(self) -> None:
+        """Forget what was held so far."""
+        if tf.config.list_logical_devices("GPU"):
+            tf.config.experimental.reset_memory_stats("GPU:0")
+        with contextlib.suppress(OSError):
+            CLEAR.write_text(RESET_PEAK)
+
+    def read(self) -> tuple[int, str]:
+        """Return bytes, and what they are of: ``allocator`` (the first GPU) or ``process``."""
+        if tf.config.list_logical_devices("GPU"):
+            return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]), "allocator"
+        return _resident_peak_bytes(), "process"
+
+
+def _resident_peak_bytes() -> int:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        lines = STATUS.read_text().splitlines()
+        peak = next(line for line in lines if line.startswith("VmHWM:"))
+        return int(peak.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import math
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core.measure.measurement import BenchRun, BenchTask
@@ -17,14 +16,6 @@ from tfdyno.runtime.bench.clock import StepClock
 if TYPE_CHECKING:
     from tfdyno.runtime.base.reference_speed import ReferenceSpeed
     from tfdyno.runtime.bench.fit import Outcome, Plan
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Spent:
-    """Seconds before the first step."""
-
-    import_s: float
-    build_s: float
 
 
 def handle(request: MeasureRun, progress: child.Progress) -> MeasuredRun:
@@ -48,8 +39,8 @@ def handle(request: MeasureRun, progress: child.Progress) -> MeasuredRun:
     began = time.perf_counter()
     bench = _Bench(request, progress)
     outcome = bench.run(notes)
-    spent = _Spent(import_s=import_s, build_s=bench.first_step_at - began)
-    run = _run(bench, outcome, spent, started)
+    build_s = bench.first_step_at - began
+    run = _run(bench, outcome, started, import_s=import_s, build_s=build_s)
     task = bench.task(outcome, (*notes, *outcome.notes, *_lost(run, outcome)))
     return MeasuredRun(run=run, task=task, software=software())
 
@@ -58,7 +49,7 @@ class _Bench:
     """One run: the clock, and what is read beside the steps."""
 
     def __init__(self, asked: MeasureRun, progress: child.Progress) -> None:
-        from tfdyno.runtime.base.peak_memory import PeakMemory
+        from tfdyno.runtime.base.memory_counters import PeakMemory
         from tfdyno.runtime.base.reference_speed import synchronise
         from tfdyno.runtime.bench.fit import Plan
         from tfdyno.runtime.bench.loop import LoopBench
@@ -123,7 +114,9 @@ class _Bench:
         self.plan.progress("measuring")
 
 
-def _run(bench: _Bench, outcome: Outcome, spent: _Spent, started: str) -> BenchRun:
+def _run(
+    bench: _Bench, outcome: Outcome, started: str, *, import_s: float, build_s: float
+) -> BenchRun:
     timed = bench.clock.timed()
     has_speed = bool(bench.reference and not bench.reference.is_disturbed)
     return BenchRun(
@@ -134,8 +127,8 @@ def _run(bench: _Bench, outcome: Outcome, spent: _Spent, started: str) -> BenchR
         beside_s=timed.beside_s if has_speed else (),
         beside_places=timed.beside_places if has_speed else (),
         first_step_s=timed.first_step_s,
-        import_s=spent.import_s,
-        build_s=spent.build_s,
+        import_s=import_s,
+        build_s=build_s,
         peak_memory_bytes=bench.peak_bytes,
         memory_kind="allocator" if bench.memory_kind == "allocator" else "process",
         metrics=outcome.metrics,

@@ -41,9 +41,11 @@ def run_workload(plan: Plan, loop: LoopBench) -> Outcome:
         raise UsageError(what, remedy="use own, or a task such as task:resnet18-cifar10")
     with _told_what_is_missing(synthetic), written_aside():
         if plan.workload.kind == "script":
-            outcome = _script(plan, loop)
+            found = of_script(loop, lambda call: _measured(call, plan))
+            outcome = found if found is not None else loop.finish()
         elif plan.workload.kind == "step_function":
-            outcome = _step_function(loop)
+            by_itself(loop)
+            outcome = loop.finish()
         else:
             outcome = _measured(built(plan.workload), plan)
     stood_in = tuple(f"Zeros stand for keras.datasets.{name}." for name in used)
@@ -90,13 +92,3 @@ def _measured(call: Call, plan: Plan) -> Outcome:
         if plan.workload.mode == "infer":
             return measure_predict(call, plan)
         return measure_fit(call, plan)
-
-
-def _script(plan: Plan, loop: LoopBench) -> Outcome:
-    found = of_script(loop, lambda call: _measured(call, plan))
-    return found if found is not None else loop.finish()
-
-
-def _step_function(loop: LoopBench) -> Outcome:
-    by_itself(loop)
-    return loop.finish()

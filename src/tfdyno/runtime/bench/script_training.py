@@ -11,11 +11,10 @@ from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
 from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.bench.loop import LoopDone
-from tfdyno.runtime.workload.capture import History
+from tfdyno.runtime.workload.capture import History, run_as_main
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH
 from tfdyno.runtime.workload.fit_call import Call
 from tfdyno.runtime.workload.held_calls import Held, held_calls
-from tfdyno.runtime.workload.script_run import run_as_main
 from tfdyno.runtime.workload.workloads import title_of
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def by_itself(loop: Loop) -> None:
     """
     import tensorflow as tf
 
-    from tfdyno.runtime.workload.step_function import named_step
+    from tfdyno.runtime.workload.loop_step import named_step
 
     reference = loop.workload.reference
     with (

@@ -54,23 +54,15 @@ def told(lines: Iterable[str]) -> PassRun | None:
             limit, count = round(parse_bytes(match[1])), 0
         elif match := _COUNT.search(line):
             count = int(match[1])
-        elif (match := _PEAK.search(line)) and count:
-            after, before = map(int, match.groups())
+        elif (match := _UNMET.search(line)) or (count and (match := _PEAK.search(line))):
+            *unmet, after, before = map(int, match.groups())
+            limit = unmet[0] if unmet else limit
             found = PassRun(
                 instruction_count=count,
                 before_bytes=before,
                 after_bytes=after,
                 limit_bytes=limit,
-                limit_met=True,
-            )
-        elif match := _UNMET.search(line):
-            limit, after, before = map(int, match.groups())
-            found = PassRun(
-                instruction_count=count,
-                before_bytes=before,
-                after_bytes=after,
-                limit_bytes=limit,
-                limit_met=False,
+                limit_met=not unmet,
             )
     return found
 

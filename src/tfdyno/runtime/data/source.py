@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
 
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.runtime.base.keras_internals import data_adapter, without_validation
 from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.base.written_files import written_aside
+from tfdyno.runtime.bench.loop import Loop, LoopDone, watched
 from tfdyno.runtime.bench.script_training import of_script
-from tfdyno.runtime.data.loop import NAME_IT, NO_DATA, LoopData
 from tfdyno.runtime.diagnose.input import Source, kind_of
-from tfdyno.runtime.diagnose.waits import places_kept
+from tfdyno.runtime.diagnose.waits import Reading, places_kept, reading_watched
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH
 from tfdyno.runtime.workload.fit_call import as_arguments
 from tfdyno.runtime.workload.held_calls import Held, held_calls
@@ -25,9 +27,14 @@ from tfdyno.runtime.workload.rebatch import rebatched
 from tfdyno.runtime.workload.workloads import function_of
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.untyped import Dataset, Tensor, Value
+    from collections.abc import Iterator
+
+    from tfdyno.core.base.untyped import Dataset, Function, Tensor, Value
     from tfdyno.core.choose.workload import Workload
     from tfdyno.runtime.workload.fit_call import Call
+
+NO_DATA = "there is no input pipeline to measure"
+NAME_IT = "name the function that returns the data: file.py:function"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,3 +177,67 @@ def _of_loop(dataset: Dataset, title: str) -> Data:
     note = "A loop of the script's own: its first step was run to find its data."
     count = max(0, int(dataset.cardinality()))
     return Data(source=Source(dataset=dataset), title=title, batches_per_epoch=count, notes=(note,))
+
+
+class LoopData(Loop):
+    """Finds the step of a loop, and uses what the loop reads in place when it has ended once."""
+
+    def __init__(self, workload: Workload, use: Callable[[Any, str], Any], batch_size: int) -> None:
+        """Watch for a step.
+
+        Args:
+            workload: The script.
+            use: Called with the dataset and a title; ``used`` holds what it returned.
+            batch_size: Refused where it is not 0: a loop makes its own batches.
+        """
+        super().__init__(workload, Recipe(batch_size=batch_size))
+        self.reading = Reading(lambda _waited_s: None)
+        self.used: tuple[Any, ...] = ()
+        self.failed: TfdynoError | None = None
+        self._use = use
+        self._read: Any = None
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the data was used, or that it cannot be."""
+        return bool(self.used or self.failed or self.error)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch around the script."""
+        with watched(self), reading_watched(self.reading):
+            yield
+
+    def function_called(
+        self,
+        function: Function,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> Value:
+        """Run one call of a ``tf.function``; keep what an iterator among its arguments reads."""
+        for value in (*args, *named.values()):
+            if isinstance(value, tf.data.Iterator):
+                self._read = self.reading.dataset_of(value)
+        return super().function_called(function, call, args, named)
+
+    def _began(self, result: Value, seconds_s: float) -> None:
+        """The next step is looked at."""
+
+    def _timed(self, call: Callable[[], Any]) -> NoReturn:
+        call()
+        self._passed()
+
+    def _passed(self) -> NoReturn:
+        """A step has ended: what it read is the training's data."""
+        self.unwatch()
+        dataset = self.reading.dataset if self._read is None else self._read
+        title = self.outcome.title if self.outcome else "the loop"
+        try:
+            if not isinstance(dataset, tf.data.Dataset):
+                what = f"{title} reads no tf.data.Dataset"
+                raise UsageError(what, why=NO_DATA, remedy=NAME_IT)
+            self.used = (self._use(dataset, title),)
+        except TfdynoError as error:
+            self.failed = error
+        raise LoopDone

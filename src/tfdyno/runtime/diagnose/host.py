@@ -22,9 +22,10 @@ from tfdyno.process.control_groups import (
     text_of,
     throttling,
 )
+from tfdyno.process.cpu_sets import allowed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _IDLE = (3, 4)
 """Columns of ``/proc/stat`` that are idle time: ``idle`` and ``iowait`` (man 5 proc)."""
@@ -76,7 +77,7 @@ class HostWatch:
         intra, inter = tensorflow_threads(os.environ)
         limits = tuple(quotas(self._root))
         found = facts(
-            self._begin, self.look(), cpus=os.cpu_count() or 1, allowed=len(_allowed()),
+            self._begin, self.look(), cpus=os.cpu_count() or 1, allowed=len(allowed()),
             quotas=limits, threads=(intra, inter),
         )  # fmt: skip
         return replace(
@@ -92,7 +93,7 @@ class HostWatch:
             at_s=time.monotonic(),
             own_s=own_s,
             children_s=children_s,
-            busy_s=_busy_s(self._root, _allowed()),
+            busy_s=_busy_s(self._root, allowed()),
             throttling=throttling(self._root),
         )
 
@@ -139,18 +140,18 @@ def tensorflow_threads(environment: Mapping[str, str]) -> tuple[int, int]:
     known = tf.config.threading
     intra = known.get_intra_op_parallelism_threads()
     inter = known.get_inter_op_parallelism_threads()
-    every = len(_allowed())
+    every = len(allowed())
     return (
         intra or _number(environment, "TF_NUM_INTRAOP_THREADS") or every,
         inter or _number(environment, "TF_NUM_INTEROP_THREADS") or every,
     )
 
 
-def _busy_s(root: Path, allowed: frozenset[int]) -> float:
+def _busy_s(root: Path, cpus: Sequence[int]) -> float:
     """Return seconds that these CPUs were busy since the start; a hypervisor's share counts."""
     ticks = 0
     for number, row in re.findall(r"^cpu(\d+) (.*)$", text_of(root / "proc/stat"), re.MULTILINE):
-        if int(number) in allowed:
+        if int(number) in cpus:
             columns = [int(each) for each in row.split()[:_COUNTED]]
             ticks += sum(columns) - sum(columns[each] for each in _IDLE if each < len(columns))
     return ticks / _ticks_per_s()
@@ -205,17 +206,11 @@ def _own_number(root: Path) -> int:
     return int(first[0]) if first else 0
 
 
-def _allowed() -> frozenset[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return frozenset(os.sched_getaffinity(0))
-    return frozenset(range(os.cpu_count() or 1))
-
-
 def _ticks_per_s() -> int:
     return os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
-OFFERED = len(_allowed())
+OFFERED = len(allowed())
 """CPUs that were allowed when this module was loaded: before the user's script ran."""
 
 

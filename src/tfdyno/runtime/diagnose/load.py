@@ -37,7 +37,9 @@ def look_at(look: StepsInspection) -> StepFacts:
         if look.workload.kind == "script":
             return _script(look, aside)
         if look.workload.kind == "step_function":
-            return _step_function(look, aside)
+            loop = LoopLook(look, aside)
+            by_itself(loop)
+            return loop.facts()
         return _looked(built(look.workload), look)
 
 
@@ -76,9 +78,3 @@ def _script(look: StepsInspection, aside: Aside) -> StepFacts:
     if found is None:
         return loop.facts()
     return later.facts() if later else found
-
-
-def _step_function(look: StepsInspection, aside: Aside) -> StepFacts:
-    loop = LoopLook(look, aside)
-    by_itself(loop)
-    return loop.facts()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
@@ -11,14 +10,13 @@ from tfdyno.core.deploy.export import ObstacleFact
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.keras_internals import mend_tf2onnx
 from tfdyno.runtime.export.source import Source, compute_dtypes
+from tfdyno.runtime.litert.names import layer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tfdyno.core.base.untyped import Operation, Value
     from tfdyno.core.deploy.export import Format, RefusedNames
-
-_NUMBER = re.compile(r"_\d+$")
 
 
 def check(
@@ -48,16 +46,6 @@ def check(
         if one.startswith("litert"):
             found += _litert(source, one)
     return tuple(dict.fromkeys(found))
-
-
-def layer_of(operation: str, layers: Iterable[str]) -> str:
-    """Return an operation's layer, by the innermost part of its name that is one."""
-    known = set(layers)
-    for part in reversed(operation.split("/")[:-1]):
-        for name in (part, _NUMBER.sub("", part)):
-            if name in known:
-                return name
-    return ""
 
 
 def _check_kind(source: Source, kind: str) -> None:
@@ -109,10 +97,12 @@ def _types(
 
 def _operations(source: Source, kind: Format, nodes: list[Operation]) -> list[ObstacleFact]:
     layers = _names(source)
-    return [
-        ObstacleFact(format=kind, kind="operation", name=node.op, layer=layer_of(node.name, layers))
-        for node in nodes
-    ]
+    found = []
+    for node in nodes:
+        within = node.name.rpartition("/")[0] if layers else ""
+        layer = layer_of(within, layers)
+        found.append(ObstacleFact(format=kind, kind="operation", name=node.op, layer=layer))
+    return found
 
 
 def _onnx_operations(source: Source) -> list[Operation]:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import first_line, user_code
-from tfdyno.runtime.workload.workloads import function_of
+from tfdyno.runtime.workload.workloads import called
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Tensor, Value
@@ -68,7 +68,7 @@ def read(text: str) -> tuple[Any, Any, Any]:
     """
     if text.endswith(".npz"):
         return _of_file(Path(text))
-    x, y = _of_returned(_called(text), text)
+    x, y = _of_returned(called(text), text)
     return x, y, None
 
 
@@ -167,12 +167,6 @@ def _of_file(path: Path) -> tuple[Any, Any, Any]:
         raise UsageError(f"{path} holds no inputs", why=f"it has {', '.join(arrays) or 'nothing'}",
                          remedy="name the arrays x and y, or x_NAME for each input")  # fmt: skip
     return x, y if y is not None else (classes or None), arrays.get(_TRAINING)
-
-
-def _called(text: str) -> Value:
-    function = function_of(text)
-    with user_code(text):
-        return function()
 
 
 def _of_returned(found: Value, text: str) -> tuple[Any, Any]:

@@ -56,7 +56,7 @@ def handle(request: CompareOnTorch, progress: Progress) -> Verification:
     judge = Judge(request.outputs, known.judged, truth.get("classes"), known.amounts)
     progress("comparing on PyTorch")
     rows = len(next(iter(given.values())))
-    size = known.batch
+    size = known.batch or rows
 
     def run(inputs: dict[str, Any]) -> dict[str, Any]:
         tensors = [torch.from_numpy(inputs[name]) for name in request.inputs]
@@ -64,9 +64,7 @@ def handle(request: CompareOnTorch, progress: Progress) -> Verification:
 
     with torch.no_grad():
         try:
-            if not size:
-                judge.add(0, expected, run(given))
-            for first in range(0, rows, size) if size else ():
+            for first in range(0, rows, size):
                 part, other = ({n: a[first : first + size] for n, a in one.items()}
                                for one in (given, expected))  # fmt: skip
                 judge.add(first, other, filled(run, size)(part))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from tfdyno.core.base.interval import Interval
 from tfdyno.core.deploy.export import Accuracy, Difference, Latency
 from tfdyno.core.messages.export import SourceModel
 from tfdyno.model.measure.statistics import bootstrap_median, median
+from tfdyno.process.cpu_sets import allowed
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.export.compare import Judge, filled
 from tfdyno.runtime.export.data import Arrays, Data
@@ -135,7 +135,8 @@ def _litert(path: Path, source: Source) -> Runner:
     from tfdyno.runtime.litert.run import LiteRT
     from tfdyno.runtime.litert.signature import input_specs
 
-    loaded = LiteRT(path, threads=_cpus())
+    threads = len(allowed())
+    loaded = LiteRT(path, threads=threads)
     own = [spec.name for spec in source.specs]
     taken = list(input_specs(source.model))
     outputs = list(source.outputs)
@@ -145,15 +146,11 @@ def _litert(path: Path, source: Source) -> Runner:
         found = loaded.outputs(given)
         return found if set(found) == set(outputs) else _renamed(found, list(found), outputs)
 
-    return Runner(run=run, words=f"LiteRT, {_cpus()} threads")
+    return Runner(run=run, words=f"LiteRT, {threads} threads")
 
 
 def _renamed(arrays: Arrays, names: list[str], others: list[str]) -> Arrays:
     return {other: arrays[name] for name, other in zip(names, others, strict=True)}
-
-
-def _cpus() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _RUNNERS: dict[str, Callable[[Path, Source], Runner]] = {

@@ -1,4 +1,4 @@
 """Models as .tflite files: made, read and run.
 
-Others use ``child``, ``convert``, ``make``, ``run``, ``signature``; the rest is private.
+Others use ``child``, ``convert``, ``make``, ``names``, ``run``, ``signature``; the rest is private.
 """

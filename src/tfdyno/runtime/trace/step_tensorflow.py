@@ -87,7 +87,7 @@ def _made(request: TraceStep, progress: child.Progress) -> _Made:
 
     workload = request.workload
     if workload.kind == "step_function":
-        from tfdyno.runtime.workload.step_function import named_step
+        from tfdyno.runtime.workload.loop_step import named_step
 
         return _by_loop(workload, named_step(workload), request.batch_size)
     watch = LoopWatch()

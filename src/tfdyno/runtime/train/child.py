@@ -38,13 +38,13 @@ def handle(request: Train, progress: child.Progress) -> TrainOutcome:
     """
     end = _end_of_all(request.settings)
     try:
-        with asked_to_stop(_leave):
+        with asked_to_stop():
             progress("importing TensorFlow")
             import_tensorflow(request.workload, "train", "train")
             outcome = _trained(request, progress)
     except StopAsked as stop:
         return between_steps(request.settings, request.recipe, stop.signal_name)
-    with contextlib.suppress(StopAsked), asked_to_stop(_leave):
+    with contextlib.suppress(StopAsked), asked_to_stop():
         end.leave()  # a script evaluates after its fit: together, too
     return replace(outcome, software=outcome.software or software())
 
@@ -140,11 +140,6 @@ def _loop(recipe: Recipe, peaks: Mapping[str, list[float]], progress: child.Prog
         return train(model, arguments, plan)
 
     return run
-
-
-def _leave(signal_name: str) -> None:
-    """Leave the user's code; while ``fit`` runs the loop has its own way to stop."""
-    raise StopAsked(signal_name)
 
 
 if __name__ == "__main__":

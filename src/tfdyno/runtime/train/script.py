@@ -17,9 +17,8 @@ from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.train.after_fit import evaluation_composed
 from tfdyno.runtime.train.load import trained
-from tfdyno.runtime.workload.capture import names_in
+from tfdyno.runtime.workload.capture import names_in, run_as_main
 from tfdyno.runtime.workload.fit_call import Call
-from tfdyno.runtime.workload.script_run import run_as_main
 from tfdyno.runtime.workload.workloads import title_of
 
 if TYPE_CHECKING:

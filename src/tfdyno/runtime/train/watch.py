@@ -116,7 +116,7 @@ class Watch:
             about: The size of the run.
         """
         if self._memory is None:
-            from tfdyno.runtime.base.peak_memory import PeakMemory
+            from tfdyno.runtime.base.memory_counters import PeakMemory
 
             self._memory = PeakMemory().read
         self._about, self._epoch, self._steps_of_epoch = about, about.first_epoch, about.steps

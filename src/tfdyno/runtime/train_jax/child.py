@@ -33,7 +33,7 @@ def handle(request: TrainOnJax, progress: child.Progress) -> TrainOutcome:
             cannot be written.
     """
     try:
-        with asked_to_stop(_leave):
+        with asked_to_stop():
             outcome = _trained(request, progress)
     except StopAsked as stop:
         from tfdyno.runtime.train.child import between_steps
@@ -94,11 +94,6 @@ def _run(loading: Loading, world: World, precision: str) -> TrainOutcome:
             return run_workload(loading)
     except UsageError as error:
         raise told(error) from None
-
-
-def _leave(signal_name: str) -> None:
-    """Leave the user's code; while ``fit`` runs the loop has its own way to stop."""
-    raise StopAsked(signal_name)
 
 
 _CALL = re.compile(r"\b((?:tf|tensorflow)(?:\.\w+)+)")

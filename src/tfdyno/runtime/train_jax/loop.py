@@ -15,7 +15,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.core.train.layout import FILE_NAME, to_toml
 from tfdyno.core.train.training import Applied
-from tfdyno.runtime.base.peak_memory import PeakMemory
+from tfdyno.runtime.base.memory_counters import PeakMemory
 from tfdyno.runtime.checkpoint.random_states import random_state, restore_random_state
 from tfdyno.runtime.checkpoint.state import State, state_of
 from tfdyno.runtime.recipe.settle import settle_step

@@ -2,6 +2,5 @@
 
 Others use ``batch``, ``capture``, ``capture_loop``, ``dataspec``, ``fit_call``, ``held_calls``,
 ``input_options``, ``input_rebuild``, ``input_stages``, ``kerasfile``, ``loop_step``, ``rebatch``,
-``script_run``, ``standins``, ``step_function``, ``synthetic``, ``weightless``, ``workloads``; the
-rest is private.
+``standins``, ``synthetic``, ``weightless``, ``workloads``; the rest is private.
 """

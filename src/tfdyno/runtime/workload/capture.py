@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import contextlib
 import inspect
+import runpy
+import sys
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import Declined, user_code
 from tfdyno.runtime.workload.dataspec import DataSpec, of_batch, of_fit, validation_of
-from tfdyno.runtime.workload.script_run import run_as_main
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tfdyno.core.base.untyped import Instance, Value
@@ -144,3 +146,24 @@ def evaluated(self: Instance, *_args: Any, **options: Any) -> Value:
     """Stand for ``evaluate``: every metric is zero."""
     names = ["loss", *(name for name in self.metrics_names if name != "loss")]
     return dict.fromkeys(names, 0.0) if options.get("return_dict") else [0.0] * len(names)
+
+
+def run_as_main(script: Path, arguments: Sequence[str], *, is_enough: Callable[[], bool]) -> None:
+    """Run the script to its end, with its folder first on the path and its own ``sys.argv``.
+
+    Args:
+        script: The file.
+        arguments: Its words of the command line.
+        is_enough: Whether all that is wanted was found when the script calls ``sys.exit``, so
+            that this is only its end.
+
+    Raises:
+        SystemExit: The script calls ``sys.exit`` before that.
+    """
+    sys.argv = [str(script), *arguments]
+    sys.path.insert(0, str(script.resolve().parent))
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except SystemExit:
+        if not is_enough():
+            raise

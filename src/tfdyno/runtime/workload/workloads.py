@@ -152,10 +152,10 @@ def model_and_data(reference: str) -> tuple[Any, str, Any]:
     import keras
 
     place, name, *data_name = reference.split(":")
-    returned = _called(f"{place}:{name}")
+    returned = called(f"{place}:{name}")
     model, data = returned if isinstance(returned, tuple) else (returned, None)
     if data_name:
-        data = _called(f"{place}:{data_name[0]}")
+        data = called(f"{place}:{data_name[0]}")
     if not isinstance(model, keras.Model):
         what = f"{reference} does not return a Keras model"
         remedy = "return a keras.Model, or (model, dataset)"
@@ -200,7 +200,7 @@ def _imported(place: str) -> ModuleType:
     return module
 
 
-def _called(reference: str) -> Value:
+def called(reference: str) -> Value:
     """Return what the function that ``reference`` names returns; raises as ``function_of`` does."""
     function = function_of(reference)
     with user_code(reference):
