@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.runtime.planted_profiles import Made, space
 
-from tfdyno.profile.input import input_facts
+from tfdyno.profile.child import input_facts
 from tfdyno.profile.planes import read_planes
 
 MAP = "Iterator::Root::Prefetch::ParallelMapV2"

@@ -101,14 +101,14 @@ found["values"] = {
 }
 
 # Ranks
-from tfdyno.runtime.train_jax import ranks as jax_ranks
-before = said(lambda: jax_ranks.check_same_weights(model.trainable_variables))
+from tfdyno.runtime.train_jax import loop as jax_loop
+before = said(lambda: jax_loop.check_same_weights(model.trainable_variables))
 value = kernel.value
 parts = [s.data + (s.device.id == 3) for s in value.addressable_shards]
 kernel._value = jax.make_array_from_single_device_arrays(value.shape, value.sharding, parts)
-found["ranks"] = {"same": before, "drifted": said(lambda: jax_ranks.check_same_weights([kernel])),
-                  "data": said(lambda: jax_ranks.check_same_data(7)),
-                  "odd": [jax_ranks.odd_ones({(1, 1): one, (2, 2): two}) for one, two in
+found["ranks"] = {"same": before, "drifted": said(lambda: jax_loop.check_same_weights([kernel])),
+                  "data": said(lambda: jax_loop.check_same_data(7)),
+                  "odd": [jax_loop.odd_ones({(1, 1): one, (2, 2): two}) for one, two in
                           (([0, 1, 3], [2]), ([0], [1]), ([0, 0, 0], [0]))]}
 
 # Data

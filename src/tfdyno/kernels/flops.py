@@ -43,22 +43,14 @@ def matrix_product_work(graph: Graph, node: Node) -> tuple[int, dict[str, tuple[
     """Return FLOPs (two per multiply-add) and ``m n k batch`` of a matrix product."""
     left = graph.values[node.operands[0]].type.shape
     right = graph.values[node.operands[1]].type.shape
-    (left_batch, right_batch), (left_sum, right_sum) = (
-        node.attributes["batch"],
-        node.attributes["contract"],
-    )
+    left_batch, right_batch = node.attributes["batch"]
+    left_sum, right_sum = node.attributes["contract"]
     batch = prod(left[i] for i in left_batch)
     inner = prod(left[i] for i in left_sum)
     rows = prod(left) // max(1, batch * inner)
     columns = prod(size for i, size in enumerate(right) if i not in (*right_batch, *right_sum))
-    dims: dict[str, tuple[int, ...]] = {
-        "m": (rows,),
-        "n": (columns,),
-        "k": (inner,),
-        "batch": (batch,),
-    }
-    flops: int = 2 * batch * rows * columns * inner
-    return flops, dims
+    flops = 2 * batch * rows * columns * inner
+    return flops, {"m": (rows,), "n": (columns,), "k": (inner,), "batch": (batch,)}
 
 
 def _forward(graph: Graph, node: Node) -> LibraryWork:

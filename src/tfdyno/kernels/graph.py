@@ -112,11 +112,7 @@ def live_nodes(graph: Graph) -> list[bool]:
         if live[index]:
             continue
         live[index] = True
-        node = graph.nodes[index]
-        needed = node.operands
-        if "feedback" in node.attributes:
-            needed = (*needed, node.attributes["feedback"])
-        queue.extend(graph.values[value].producer for value in needed)
+        queue.extend(graph.values[value].producer for value in _sources(graph.nodes[index]))
     return live
 
 

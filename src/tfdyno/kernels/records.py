@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tfdyno.core.base.interval import Scaled
 from tfdyno.core.choose.program import Direction, Kernel, KernelKind, Phase
@@ -63,6 +63,18 @@ IN_PLACE = {"dynamic_update_slice": (1, 1), "scatter": (-1, 2), "select_and_scat
 """Operation -> (operand that is written into another, how often its bytes are written)."""
 
 
+class Sized(Protocol):
+    """A value, its type or an array of a compiled program."""
+
+    @property
+    def bytes(self) -> int:
+        """Size in memory at the program's batch."""
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """How sizes grow with the batch: by the marker prime, if there is one."""
@@ -79,6 +91,10 @@ class Sizes:
         if self.grows(elements):
             return Scaled(per_sample=amount / self.batch_size)
         return Scaled(fixed=amount)
+
+    def bytes(self, *held: Sized) -> Scaled:
+        """Return what these take in memory."""
+        return sum((self.scaled(each.bytes, each.elements) for each in held), start=Scaled())
 
 
 class KernelMaker:
@@ -285,8 +301,7 @@ class KernelMaker:
         return total
 
     def _bytes(self, value: int) -> Scaled:
-        held = self.graph.values[value]
-        return self.sizes.scaled(held.bytes, held.elements)
+        return self.sizes.bytes(self.graph.values[value])
 
     def _operand_reads(self, node: Node, views: frozenset[str]) -> dict[int, tuple[int, int]]:
         values = {self.graph.strip(value, views) for value in node.operands[:2]}

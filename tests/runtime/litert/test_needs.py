@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.runtime.litert.needs import needs
+from tfdyno.runtime.litert.make import needs
 
 
 def test_a_missing_package_names_its_extra() -> None:

@@ -210,7 +210,7 @@ class BufferReader:
             scratch=last and scratch_bytes(instruction) > 0,
             start=step,
             end=max(step, self._last.get(buffer, step)),
-            size=self.sizes.scaled(shape.bytes, shape.elements),
+            size=self.sizes.bytes(shape),
         )
 
     def _overwritten(

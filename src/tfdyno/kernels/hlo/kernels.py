@@ -126,24 +126,20 @@ class KernelReader:
         self, instruction: Instruction, operands: list[Shape], fused: Computation | None
     ) -> Scaled:
         if fused is not None:
-            return self._total(shapes_read(fused))
-        return self._total(operands[1:] if instruction.opcode in UPDATES else operands)
+            return self.sizes.bytes(*shapes_read(fused))
+        return self.sizes.bytes(*operands[instruction.opcode in UPDATES :])
 
     def _written(self, instruction: Instruction, fused: Computation | None) -> Scaled:
         if fused is not None:
-            return self._total(shapes_written(fused))
+            return self.sizes.bytes(*shapes_written(fused))
         if instruction.opcode == "dynamic-update-slice":
             return Scaled()
-        results = list(leaves(instruction.type))
-        return self._total(results[:-1] if scratch_bytes(instruction) else results)
+        results = leaves(instruction.type)
+        return self.sizes.bytes(*(results[:-1] if scratch_bytes(instruction) else results))
 
     def _computed(self, fused: Computation | None) -> Scaled:
         shapes = shapes_computed(fused) if fused else []
         amounts = (self.sizes.scaled(shape.elements, shape.elements) for shape in shapes)
-        return sum(amounts, start=Scaled())
-
-    def _total(self, shapes: list[Shape]) -> Scaled:
-        amounts = (self.sizes.scaled(shape.bytes, shape.elements) for shape in shapes)
         return sum(amounts, start=Scaled())
 
 

@@ -60,13 +60,10 @@ def matrix_product(
     outer = prod(left.dims[i] for i in batch[0])
     rows = left.elements // max(1, inner * outer)
     columns = right.elements // max(1, inner * outer)
-    dims: dict[str, tuple[int, ...]] = {
-        "m": (rows,),
-        "n": (columns,),
-        "k": (inner,),
-        "batch": (outer,),
-    }
-    return LibraryCall("gemm", 2 * outer * rows * columns * inner, "", dims)
+    flops = 2 * outer * rows * columns * inner
+    return LibraryCall(
+        "gemm", flops, "", {"m": (rows,), "n": (columns,), "k": (inner,), "batch": (outer,)}
+    )
 
 
 def scratch_bytes(instruction: Instruction) -> int:

@@ -79,9 +79,9 @@ def _resident(
     reused = [shape for number, shape in enumerate(results) if number in module.aliases]
     batch = sizes.batch_size
     return (
-        _exactly(_total(sizes, arguments), totals.argument_bytes, batch),
-        _exactly(_total(sizes, results), totals.output_bytes, batch),
-        _exactly(_total(sizes, reused), totals.aliased_bytes, batch),
+        _exactly(sizes.bytes(*arguments), totals.argument_bytes, batch),
+        _exactly(sizes.bytes(*results), totals.output_bytes, batch),
+        _exactly(sizes.bytes(*reused), totals.aliased_bytes, batch),
     )
 
 
@@ -143,7 +143,7 @@ def _parts(held: list[Buffer], peak: Scaled) -> dict[str, Scaled]:
 def _buffer(
     sizes: Sizes, shape: Shape, *, name: str, layer: str, part: str, factor: float = 1.0
 ) -> Buffer:
-    size = sizes.scaled(shape.bytes, shape.elements).times(factor)
+    size = sizes.bytes(shape).times(factor)
     return Buffer(
         name=name, layer=layer, part=part, dtype=shape.dtype, shape=shape.dims, bytes=size
     )
@@ -151,11 +151,6 @@ def _buffer(
 
 def _elements(spec: TensorSpec) -> int:
     return Shape("", spec.shape).elements
-
-
-def _total(sizes: Sizes, shapes: Iterable[Shape]) -> Scaled:
-    amounts = (sizes.scaled(shape.bytes, shape.elements) for shape in shapes)
-    return sum(amounts, start=Scaled())
 
 
 def _exactly(amount: Scaled, total: float, batch_size: int) -> Scaled:

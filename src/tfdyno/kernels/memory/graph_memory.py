@@ -29,7 +29,7 @@ from tfdyno.kernels.unfused.tensorflow_rules import with_gradients_of_tensorflow
 from tfdyno.model.memory.bfc import Replay, Request, replay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from tfdyno.core.choose.workload import TensorSpec
     from tfdyno.kernels.graph import Graph
@@ -77,8 +77,8 @@ class GraphMemory:
         spans = [_Span(stay.start, stay.end, self._size(stay.buffer)) for stay in self.stays]
         live = live_bytes(spans, max(1, len(self.schedule)))
         at = max(range(len(live)), key=lambda step: live[step].at(batch))
-        argument = _sum(self._size(value) for value in self.graph.arguments)
-        output = _sum(self._size(buffer) for buffer in self.operations.outputs)
+        argument = sum(map(self._size, self.graph.arguments), start=Scaled())
+        output = sum(map(self._size, self.operations.outputs), start=Scaled())
         made = [(stay, self._buffer(stay)) for stay in self.stays]
 
         def held_at(moment: int) -> list[Buffer]:
@@ -126,7 +126,7 @@ class GraphMemory:
 
     def _size(self, buffer: int) -> Scaled:
         kind = self.operations.type_of(buffer)
-        return Scaled() if kind is None else self.sizes.scaled(kind.bytes, kind.elements)
+        return Scaled() if kind is None else self.sizes.bytes(kind)
 
     def _buffer(self, stay: Stay) -> Buffer:
         spec = self.specs.get(stay.buffer)
@@ -146,7 +146,3 @@ class GraphMemory:
             shape=kind.shape,
             bytes=self._size(stay.buffer),
         )
-
-
-def _sum(amounts: Iterable[Scaled]) -> Scaled:
-    return sum(amounts, start=Scaled())

@@ -26,8 +26,6 @@ from tfdyno.kernels.memory.live_bytes import Life, curve, live_bytes
 from tfdyno.kernels.memory.live_bytes import envelope as hull
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tfdyno.core.choose.workload import TensorSpec
     from tfdyno.kernels.graph import Graph, TensorType
     from tfdyno.kernels.records import Sizes
@@ -53,9 +51,9 @@ def buffer_plan(
     live = live_bytes(spans, len(fusion.launches))
     at = max(range(len(live)), key=lambda step: live[step].at(sizes.batch_size), default=0)
     temporary = live[at] if live else Scaled()
-    argument = _sum(_size(graph, sizes, value) for value in graph.arguments)
-    output = _sum(_size(graph, sizes, value) for value in graph.outputs)
-    reused = _sum(_size(graph, sizes, value) for value in graph.outputs if value in aliased)
+    argument = sizes.bytes(*(graph.values[value] for value in graph.arguments))
+    output = sizes.bytes(*(graph.values[value] for value in graph.outputs))
+    reused = sizes.bytes(*(graph.values[value] for value in graph.outputs if value in aliased))
     resident = argument + output + reused.times(-1)
     lines = hull(live)
     stay = _resident_buffers(graph, sizes, tensors, fresh)
@@ -134,8 +132,7 @@ def _spans(graph: Graph, fusion: Fusion, sizes: Sizes, outputs: set[int]) -> lis
                 spans[name].end = max(spans[name].end, step)
             elif name not in resident and value not in resident:
                 held = graph.values[value]
-                size = sizes.scaled(held.bytes, held.elements)
-                spans[name] = _Span(value, step, step, held.bytes, size)
+                spans[name] = _Span(value, step, step, held.bytes, sizes.bytes(held))
     _reuse(graph, fusion.launches, spans, shared)
     return [*spans.values(), *_pooled(graph, fusion.launches, spans)]
 
@@ -227,14 +224,5 @@ def _temporary_buffers(
 
 def _buffer(graph: Graph, sizes: Sizes, value: int, name: str, layer: str, part: str) -> Buffer:
     kind = graph.values[value].type
-    size = _size(graph, sizes, value)
+    size = sizes.bytes(graph.values[value])
     return Buffer(name=name, layer=layer, part=part, dtype=kind.dtype, shape=kind.shape, bytes=size)
-
-
-def _size(graph: Graph, sizes: Sizes, value: int) -> Scaled:
-    held = graph.values[value]
-    return sizes.scaled(held.bytes, held.elements)
-
-
-def _sum(amounts: Iterable[Scaled]) -> Scaled:
-    return sum(amounts, start=Scaled())

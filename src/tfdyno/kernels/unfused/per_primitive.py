@@ -146,7 +146,7 @@ class _Maker:
 
     def size(self, buffer: int) -> Scaled:
         kind = self.type_of(buffer)
-        return self.sizes.scaled(kind.bytes, kind.elements) if kind else Scaled()
+        return self.sizes.bytes(kind) if kind else Scaled()
 
     def read(self, each: Operation, node: Node) -> Scaled:
         """Return all of what is read, but no more of a table than is taken from it."""
@@ -162,8 +162,7 @@ class _Maker:
         in_place = IN_PLACE.get(each.kind)
         if in_place is None or each.kind == "select_and_scatter":
             return sum((self.size(buffer) for buffer in each.writes), start=Scaled())
-        held = self.graph.values[node.operands[in_place[0]]]
-        return self.sizes.scaled(held.bytes, held.elements).times(in_place[1])
+        return self.sizes.bytes(self.graph.values[node.operands[in_place[0]]]).times(in_place[1])
 
     def elements(self, each: Operation, node: Node) -> tuple[Dims, Names]:
         """Return ``elements`` of the result, and how many a thread takes (``per_thread``)."""

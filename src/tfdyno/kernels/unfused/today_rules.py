@@ -68,6 +68,12 @@ class _Rules:
             each.reads = [final(buffer) for buffer in each.reads]
         self.found.outputs = [final(buffer) for buffer in self.found.outputs]
 
+    def drop(self, instead: dict[int, int]) -> None:
+        """Drop the kernels that write buffers instead of which others are read."""
+        items = self.found.items
+        self.found.items = [each for each in items if instead.keys().isdisjoint(each.writes)]
+        self.replace_reads(instead)
+
     def drop_sums_of_one(self) -> None:
         """Drop a sum over axes of length one: it only reshapes."""
         gone = {
@@ -78,10 +84,7 @@ class _Rules:
             and each.reads
             and self.elements(each.reads[0]) == self.elements(each.writes[0])
         }
-        self.found.items = [
-            each for each in self.found.items if gone.keys().isdisjoint(each.writes)
-        ]
-        self.replace_reads(gone)
+        self.drop(gone)
 
     def one_mean(self) -> None:
         """``tf.nn.moments`` takes the mean that its variance needs once; JAX takes it again."""
@@ -97,10 +100,7 @@ class _Rules:
             if inside and key in first:
                 gone[each.writes[0]] = first[key]
             first.setdefault(key, each.writes[0])
-        self.found.items = [
-            each for each in self.found.items if gone.keys().isdisjoint(each.writes)
-        ]
-        self.replace_reads(gone)
+        self.drop(gone)
 
     def divide_inside(self) -> None:
         """A mean is one kernel; what guards a variance against too few values is none."""
@@ -114,10 +114,7 @@ class _Rules:
             guard = each.kind == "select" and VARIANCE in self.node(each).location
             if (of_sum and not self.found.backward[each.node]) or guard:
                 gone[each.writes[0]] = each.reads[0]
-        self.found.items = [
-            each for each in self.found.items if gone.keys().isdisjoint(each.writes)
-        ]
-        self.replace_reads(gone)
+        self.drop(gone)
 
     def no_gradient_through_the_mean(self) -> None:
         """``tf.nn.moments`` stops the gradient at the mean inside its variance."""

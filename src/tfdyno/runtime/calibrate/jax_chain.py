@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from tfdyno.runtime.calibrate.points import convolution_shapes
+from tfdyno.runtime.calibrate.points import BINARY, convolution_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,6 @@ ELEMENTS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 MOVED = frozenset(("transpose", "gather", "scatter"))
 """Operations that compute nothing."""
-TWO = frozenset(("add", "subtract", "multiply", "divide", "maximum", "select"))
 
 
 def prepare() -> None:
@@ -180,6 +179,6 @@ def _elements(point: Point, one: Sizes, dtype: DType) -> Built:
         empty = jnp.zeros((TABLE, columns), dtype)
         return (lambda r, u: empty.at[r].add(u)), (rows, x)
     run = ELEMENTS[name]
-    if name in TWO:
+    if name in BINARY:
         return run, (x, _filled((columns,) if columns else shape, dtype))
     return run, (x,)

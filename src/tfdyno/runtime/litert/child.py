@@ -9,8 +9,8 @@ from tfdyno.core.messages.litert import READ_LITERT, LitertRead
 from tfdyno.model.measure.statistics import median
 from tfdyno.process import child
 from tfdyno.runtime.litert.file import read
+from tfdyno.runtime.litert.make import needs
 from tfdyno.runtime.litert.names import float_operators, operator_layer
-from tfdyno.runtime.litert.needs import needs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ from tfdyno.core.messages.child import Nothing
 from tfdyno.core.messages.litert import MAKE_LITERT
 from tfdyno.process import child
 from tfdyno.process.failure import Declined, first_line, user_code
-from tfdyno.runtime.litert.needs import needs
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Model
@@ -61,6 +61,15 @@ def _model(reference: str, *, unsafe: bool) -> Model:
             remedy="let it return the model",
         )
     return model
+
+
+def needs(module: str, extra: str) -> None:
+    """Refuse where a package is not installed; raises ``UsageError``."""
+    if importlib.util.find_spec(module) is None:
+        raise UsageError(
+            f"this needs the package {module.replace('_', '-')}",
+            remedy=f"pip install 'tfdyno[{extra}]'",
+        )
 
 
 if __name__ == "__main__":
