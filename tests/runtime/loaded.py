@@ -26,7 +26,7 @@ from tfdyno.runtime.workload.rebatch import is_arrays, rebatched
 from tfdyno.runtime.workload.capture import run_as_main
 from tfdyno.runtime.base.software import import_tensorflow, software
 from tfdyno.process.stop_asked import StopAsked, asked_to_stop
-from tfdyno.runtime.recipe.strategy_held import strategies_held
+from tfdyno.runtime.recipe.strategy import strategies_held
 
 result = {}
 x = np.arange(50, dtype="float32").reshape(50, 1)

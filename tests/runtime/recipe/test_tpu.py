@@ -8,7 +8,7 @@ import pytest
 from tests.runtime.forks import forked
 
 from tfdyno.catalog.software import releases as known_releases
-from tfdyno.runtime.recipe.tpu import REMEDY, TABLE, releases, tpu_notes, why_none
+from tfdyno.runtime.recipe.strategy import REMEDY, TABLE, tpu_notes, tpu_releases, why_none
 
 NOWHERE = """
 from tfdyno.core.base.errors import UsageError
@@ -24,7 +24,7 @@ except UsageError as error:
 def test_every_release_is_one_of_tensorflow_and_has_a_source() -> None:
     with TABLE.open(newline="") as lines:
         assert all(row["source"] for row in csv.DictReader(lines, strict=True))
-    assert set(releases()) < set(known_releases())
+    assert set(tpu_releases()) < set(known_releases())
 
 
 @pytest.mark.parametrize(

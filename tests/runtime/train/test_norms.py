@@ -52,7 +52,7 @@ def train(model, every, batch=4):
     if every:
         model.make_train_function()
         run, several, steps = model.train_function, model.steps_per_execution, [0]
-        norms = Norms(model, board, every=every, steps_done=lambda: steps[0])
+        norms = Norms(model, board.scalars, every=every, steps_done=lambda: steps[0])
         watched = norms.watching(run)
         def counted(iterator):
             logs = watched(iterator)
@@ -79,7 +79,7 @@ def expected(batch):
 
 def looked(model, batch=(x[:8], y[:8])):
     board = Board(folder / model.name)
-    norms = Norms(model, board, every=1, steps_done=int)
+    norms = Norms(model, board.scalars, every=1, steps_done=int)
     before = [np.asarray(keras.ops.convert_to_numpy(v)) for v in model.variables]
     found = norms.look(batch, 0)
     changed = [not np.array_equal(a, keras.ops.convert_to_numpy(b))

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.keras_internals import data_adapter, without_validation
 from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.base.written_files import written_aside
@@ -140,7 +141,7 @@ def of_fit(
             )  # fmt: skip
     except ValueError as error:
         what = f"{title} is trained on a {type(x).__name__}, which Keras does not read"
-        raise UsageError(what, why=str(error).partition("\n")[0][:200]) from None
+        raise UsageError(what, why=first_line(error)) from None
     return Data(
         source=Source(
             dataset=adapter.get_tf_dataset(),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.litert.calibration import Samples, calibration_of
 from tfdyno.runtime.litert.check import Refusal, refused, traced_operations, unknown_operations
@@ -179,9 +180,7 @@ def _save(model: Model, folder: Path, batch: int | None) -> None:
         archive.add_endpoint("serving_default", model.__call__, signature)
         archive.write_out(str(folder), verbose=False)
     except Exception as error:
-        raise UsageError(
-            "the model cannot be traced for LiteRT", why=str(error).strip().split("\n")[0]
-        ) from None
+        raise UsageError("the model cannot be traced for LiteRT", why=first_line(error)) from None
 
 
 def _set(converter: Value, kind: Kind, calibration: Samples | None, integer_ports: bool) -> None:
@@ -287,7 +286,7 @@ def _check(model: Model) -> None:
     except ValueError as error:
         raise UsageError(
             "the loop of a recurrent layer cannot be written out for int8",
-            why=str(error).strip().split("\n")[0],
+            why=first_line(error),
             remedy=f"give the model a fixed number of steps, or {remedy}",
         ) from None
     if left:

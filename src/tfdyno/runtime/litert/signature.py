@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.keras_internals import input_signature
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def signature_of(model: Model, batch: int | None = None) -> Value:
     except (ValueError, TypeError) as error:
         raise UsageError(
             f"the inputs of {getattr(model, 'name', 'the model')} are not known",
-            why=str(error).split("\n")[0],
+            why=first_line(error),
             remedy="call the model once on a batch before it is saved",
         ) from None
     places = itertools.count()

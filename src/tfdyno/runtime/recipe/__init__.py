@@ -1,6 +1,5 @@
 """A recipe set on a model: its step, its strategy, its preprocessing.
 
 Others use ``apply``, ``build``, ``composed_step``, ``flops``, ``functions``, ``parameter_server``,
-``preprocessing``, ``scheduled_step``, ``settle``, ``strategy``, ``strategy_held``, ``tpu``; the
-rest is private.
+``preprocessing``, ``scheduled_step``, ``settle``, ``strategy``; the rest is private.
 """

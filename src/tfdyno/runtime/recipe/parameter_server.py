@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import tensorflow as tf
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.tensorflow_internals import session_config
 from tfdyno.runtime.recipe.steps_under_way import unreachable
 
@@ -37,7 +38,7 @@ def serve_forever() -> NoReturn:
     except (tf.errors.OpError, RuntimeError) as error:
         address = resolver.cluster_spec().task_address(role, number)
         what = f"{role} {number} cannot serve {address}"
-        raise ToolError(what, why=_line(error), remedy="use a free port") from None
+        raise ToolError(what, why=first_line(error), remedy="use a free port") from None
     while os.getppid() == parent:
         time.sleep(OFTEN_S)
     os._exit(0)  # TensorFlow's server cannot be stopped
@@ -69,8 +70,4 @@ def make_strategy(wait_s: float = CLUSTER_S) -> Strategy:
     try:
         return tf.distribute.ParameterServerStrategy(resolver)
     except (tf.errors.OpError, RuntimeError) as error:
-        raise ToolError("the chief cannot join the cluster", why=_line(error)) from None
-
-
-def _line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+        raise ToolError("the chief cannot join the cluster", why=first_line(error)) from None

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import functools
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.process.failure import first_line
+from tfdyno.runtime.base.replaced import ignored, replaced
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tfdyno.core.base.untyped import Strategy, Value
     from tfdyno.core.recipe.recipe import Recipe
+
+TABLE = Path(__file__).parents[1] / "tables" / "tensorflow_tpu.csv"
+REMEDY = "start it on a machine with TPUs, as tfdyno launch --on vertex --with tpu=v5e-8 does"
+_NAMES = (
+    "CentralStorageStrategy", "MirroredStrategy", "MultiWorkerMirroredStrategy",
+    "OneDeviceStrategy", "ParameterServerStrategy", "TPUStrategy",
+)  # fmt: skip
 
 
 def make_strategy(recipe: Recipe) -> Strategy:
@@ -29,8 +44,6 @@ def make_strategy(recipe: Recipe) -> Strategy:
 
         return parameter_server()
     if recipe.strategy == "tpu":
-        from tfdyno.runtime.recipe.tpu import tpu_strategy
-
         return tpu_strategy()
     return None
 
@@ -91,3 +104,82 @@ def worker_count() -> int:
 def _tf_config() -> tuple[dict[str, Any], dict[str, Any]]:
     found = json.loads(os.environ.get("TF_CONFIG") or "{}")
     return found.get("cluster") or {}, found.get("task") or {}
+
+
+def tpu_strategy() -> Value:
+    """Return the strategy of all TPUs of this machine, which are reset for it; never tried on one.
+
+    Raises:
+        UsageError: There is none, or this TensorFlow is not built for them.
+    """
+    import tensorflow as tf
+
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("local")
+    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+        why = why_none(tf.__version__) or first_line(error)
+        raise UsageError("TensorFlow sees no TPU here", why=why, remedy=REMEDY) from None
+    return tf.distribute.TPUStrategy(resolver)
+
+
+@functools.cache
+def tpu_releases() -> tuple[str, ...]:
+    """List TensorFlow releases that were built for TPUs, as ``2.20``; the last at the end."""
+    with TABLE.open(encoding="utf-8", newline="") as lines:
+        return tuple(row["tensorflow"] for row in csv.DictReader(lines, strict=True))
+
+
+def why_none(version: str) -> str:
+    """Say why a TensorFlow of this version sees no TPU, as far as the version tells."""
+    release = ".".join(version.split(".")[:2])
+    if release in tpu_releases():
+        return ""
+    return f"TensorFlow {release} is not built for TPUs; {tpu_releases()[-1]} is the last that was"
+
+
+def tpu_notes(steps_per_execution: int, *, is_always_full: bool) -> list[str]:
+    """Return what slows a training on TPUs down, in sentences.
+
+    Args:
+        steps_per_execution: Of the model.
+        is_always_full: Whether all batches have the same number of samples.
+    """
+    notes = []
+    if steps_per_execution == 1:
+        notes.append("Each step waits for Python: TPUs want steps_per_execution = 20 or more.")
+    if not is_always_full:
+        notes.append(
+            "Batches may differ in size, for which TPUs compile again: "
+            "batch the data with drop_remainder=True."
+        )
+    return notes
+
+
+@contextlib.contextmanager
+def strategies_held(strategy: Strategy, name: str, notes: list[str]) -> Iterator[None]:
+    """Hand out the recipe's strategy for every one that the user's code makes.
+
+    A scope inside another strategy's scope fails in TensorFlow, and a second multi-worker strategy
+    would ask for the same port. With the same one, scope in scope is allowed.
+
+    Args:
+        strategy: The recipe's; None: TensorFlow's own for one device.
+        name: As the recipe has it; empty: it asks for none, and the code's own are left alone.
+        notes: Receives a sentence for each kind of strategy that the code makes.
+    """
+    if not name:
+        yield
+        return
+    import tensorflow as tf
+
+    held = strategy or tf.distribute.get_strategy()
+    places = (tf.distribute, tf.distribute.experimental, tf.compat.v1.distribute)
+    known = [(place, each) for place in places for each in _NAMES if hasattr(place, each)]
+    with replaced(*((*one, _standing_for(one[1], held, name, notes)) for one in known)):
+        yield
+
+
+def _standing_for(kind: str, held: Value, name: str, notes: list[str]) -> type:
+    """Return a class, so that ``isinstance`` and annotations of the user's code still work."""
+    note = f"The code makes a {kind}; strategy = {name} of the recipe holds."
+    return type(kind, (), {"__new__": ignored(note, notes, held)})

@@ -11,6 +11,7 @@ from jaxlib.mlir.dialects import chlo, func, mhlo, stablehlo
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.kernels.graph import Graph, Node, TensorType
+from tfdyno.process.failure import first_line
 from tfdyno.runtime.trace.lowering import lowered
 from tfdyno.runtime.trace.stablehlo_attributes import attributes_of
 from tfdyno.runtime.trace.trip_count import trip_count
@@ -54,7 +55,7 @@ def read_module(path: Path) -> ir.Module:
             return stablehlo.deserialize_portable_artifact(context, data)
         return ir.Module.parse(data, context)
     except (ir.MLIRError, ValueError) as error:
-        raise UsageError(f"{path} is not StableHLO", why=str(error).splitlines()[0]) from None
+        raise UsageError(f"{path} is not StableHLO", why=first_line(error)) from None
 
 
 def read_graph(module: ir.Module, lowering: Lowering = "before") -> Graph:

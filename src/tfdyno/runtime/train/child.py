@@ -84,8 +84,7 @@ def _trained(request: Train, progress: child.Progress) -> TrainOutcome:
     from tfdyno.runtime.base.written_files import written_aside
     from tfdyno.runtime.recipe.apply import apply_recipe, settings_held
     from tfdyno.runtime.recipe.preprocessing import statistics_on_cpu
-    from tfdyno.runtime.recipe.strategy import is_chief, make_strategy
-    from tfdyno.runtime.recipe.strategy_held import strategies_held
+    from tfdyno.runtime.recipe.strategy import is_chief, make_strategy, strategies_held
     from tfdyno.runtime.train.after_fit import saved_by_chief
     from tfdyno.runtime.train.load import Loading, run_workload
     from tfdyno.runtime.workload.workloads import policy_held

@@ -15,7 +15,7 @@ from tfdyno.runtime.recipe.build import (
 )
 from tfdyno.runtime.recipe.composed_step import ComposedStep, Whole
 from tfdyno.runtime.recipe.settle import is_composed, settle_training, taken_over
-from tfdyno.runtime.recipe.strategy import worker_count
+from tfdyno.runtime.recipe.strategy import tpu_notes, worker_count
 from tfdyno.runtime.workload.input_options import with_input_options
 
 if TYPE_CHECKING:
@@ -103,8 +103,6 @@ class Engine:
         changed, notes = with_input_options(dataset, self.recipe.input)
         self.notes += notes
         if self.recipe.strategy == "tpu":
-            from tfdyno.runtime.recipe.tpu import tpu_notes
-
             is_full = is_always_full(changed.element_spec)
             self.notes += tpu_notes(self.model.steps_per_execution, is_always_full=is_full)
         return self.change_test(changed)

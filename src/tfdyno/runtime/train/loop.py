@@ -12,13 +12,13 @@ from tfdyno.runtime.recipe.apply import verify
 from tfdyno.runtime.recipe.build import samples_of
 from tfdyno.runtime.recipe.functions import functions_of
 from tfdyno.runtime.recipe.strategy import is_chief, worker_count, worker_rank
-from tfdyno.runtime.train.board import TrainBoard
 from tfdyno.runtime.train.engine import Engine
 from tfdyno.runtime.train.epochs import Hooks, epochs_of
 from tfdyno.runtime.train.nan import keep_good, repeated
 from tfdyno.runtime.train.outcome import applied, updates_of
 from tfdyno.runtime.train.ranks import WorkerGroup
 from tfdyno.runtime.train.session import Cursor, TrainSession
+from tfdyno.runtime.train.tensorboard import TrainBoard
 
 if TYPE_CHECKING:
     import contextlib

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         Value,
         Variable,
     )
-    from tfdyno.runtime.train.tensorboard import Board
 
 GRADIENT, ACTIVATION = "gradient_norm", "activation_rms"
 ALL = "all layers"
@@ -46,7 +45,7 @@ ALL = "all layers"
 class Norms:
     """Looks at a model while it trains and writes scalars.
 
-    norms = Norms(model, board, every=100, steps_done=lambda: steps)
+    norms = Norms(model, board.scalars, every=100, steps_done=lambda: steps)
     model.make_train_function()
     model.train_function = norms.watching(model.train_function)
     """
@@ -54,7 +53,7 @@ class Norms:
     def __init__(
         self,
         model: Model,
-        board: Board | None,
+        write: Callable[[dict[str, float], int], None] | None,
         *,
         every: int,
         steps_done: Callable[[], int],
@@ -63,12 +62,12 @@ class Norms:
 
         Args:
             model: Compiled and built.
-            board: Takes the scalars; None: a worker that takes part and writes nothing.
+            write: Takes the scalars and the step; None: a worker that takes part, no more.
             every: Steps from one look to the next.
             steps_done: How many steps were done before the present call, those of earlier
                 sittings included.
         """
-        self.model, self.board, self.every = model, board, every
+        self.model, self._write, self.every = model, write, every
         self._steps_done = steps_done
         self._due: int | None = None
         self._names: list[list[str]] = [[], []]
@@ -97,8 +96,8 @@ class Norms:
         norms, sizes = self._function(tf.nest.map_structure(_without_optional, batch))
         found = dict(zip(self._names[0], map(float, norms), strict=True))
         found |= dict(zip(self._names[1], map(float, sizes), strict=True))
-        if self.board is not None:
-            self.board.scalars(found, step)
+        if self._write is not None:
+            self._write(found, step)
         return found
 
     def _computed(self, batch: Batch) -> tuple[list[Any], list[Any]]:
