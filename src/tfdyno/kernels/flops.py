@@ -35,8 +35,8 @@ def convolution_work(graph: Graph, node: Node, *, backward: bool, weights: bool)
     strided = max(node.attributes["stride"], default=1) > 1
     reverse = node.attributes["reversed"] or graph.producer(node.operands[1]).op == "reverse"
     if dilated or ((backward or reverse) and not strided):
-        return _input_gradient(graph, node)
-    return _forward(graph, node)
+        return _of_data(graph, node, "input_gradient")
+    return _of_data(graph, node, "forward")
 
 
 def matrix_product_work(graph: Graph, node: Node) -> tuple[int, dict[str, tuple[int, ...]]]:
@@ -53,35 +53,26 @@ def matrix_product_work(graph: Graph, node: Node) -> tuple[int, dict[str, tuple[
     return flops, {"m": (rows,), "n": (columns,), "k": (inner,), "batch": (batch,)}
 
 
-def _forward(graph: Graph, node: Node) -> LibraryWork:
+def _of_data(graph: Graph, node: Node, direction: Direction) -> LibraryWork:
+    """The forward pass, or the gradient of its input: then the data operand is that of its output.
+
+    A transposed convolution counts as the second.
+    """
     data, kernel, output = _shapes(graph, node)
+    stride = node.attributes["stride"]
+    if direction == "input_gradient":
+        data, output, stride = output, data, node.attributes["input_dilation"]
     dims = {
         "n": (data[0],),
         "cin": (data[1],),
-        "cout": (kernel[1],),
+        "cout": (output[1],),
         "groups": (node.attributes["feature_groups"],),
         "window": kernel[2:],
-        "stride": node.attributes["stride"],
+        "stride": stride,
         "input": data[2:],
         "output": output[2:],
     }
-    return LibraryWork(2 * data[0] * prod(output[2:]) * prod(kernel), "forward", dims)
-
-
-def _input_gradient(graph: Graph, node: Node) -> LibraryWork:
-    """Treat the data operand as the forward output's gradient; also a transposed convolution."""
-    data, kernel, output = _shapes(graph, node)
-    dims = {
-        "n": (data[0],),
-        "cin": (output[1],),
-        "cout": (data[1],),
-        "groups": (node.attributes["feature_groups"],),
-        "window": kernel[2:],
-        "stride": node.attributes["input_dilation"],
-        "input": output[2:],
-        "output": data[2:],
-    }
-    return LibraryWork(2 * data[0] * prod(data[2:]) * prod(kernel), "input_gradient", dims)
+    return LibraryWork(2 * data[0] * prod(output[2:]) * prod(kernel), direction, dims)
 
 
 def _weight_gradient(graph: Graph, node: Node) -> LibraryWork:

@@ -228,17 +228,13 @@ class KernelMaker:
             weights = not self.from_input[self.graph.values[node.operands[1]].producer]
             done = convolution_work(self.graph, node, backward=phase == "backward", weights=weights)
             grows: tuple[str, ...] = ("n",) if self.sizes.grows(done.dims["n"][0]) else ()
-            return (
-                self.sizes.scaled(done.flops, done.dims["n"][0]),
-                done.direction,
-                done.dims,
-                grows,
-            )
+            flops = self.sizes.scaled(done.flops, done.dims["n"][0])
+            return flops, done.direction, done.dims, grows
         if kind == "gemm":
-            flops, dims = matrix_product_work(self.graph, node)
+            count, dims = matrix_product_work(self.graph, node)
             grows = tuple(name for name, size in dims.items() if self.sizes.grows(prod(size)))
             direction = _gemm_direction(phase, "k" in grows)
-            return self.sizes.scaled(flops, flops // 2), direction, dims, grows
+            return self.sizes.scaled(count, count // 2), direction, dims, grows
         dims = {}
         if kind == "window":
             dims = {name: node.attributes[name] for name in ("window", "stride")}

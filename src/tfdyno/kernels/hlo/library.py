@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 CONVOLUTION = "__cudnn$conv"
 PRODUCTS = ("__cublas$lt$matmul", "__cublas$gemm")
 SCRATCH_DTYPES = frozenset({"u8", "s8"})
+_SIDES, _KINDS = ("lhs", "rhs"), ("contracting", "batch")
 _DIMS = re.compile(r'"(lhs|rhs)_(contracting|batch)_dimensions":\[([^\]]*)\]')
 
 
@@ -37,7 +38,9 @@ def library_call(
     if target.startswith(CONVOLUTION) and len(operands) >= 2:
         return _convolution(instruction, operands, target, phase, sizes)
     if target.startswith(PRODUCTS) and len(operands) >= 2:
-        contract, batch = _product_dims(instruction.attributes)
+        named = {(side, what): _numbers(text.replace('"', ""))
+                 for side, what, text in _DIMS.findall(instruction.attributes)}  # fmt: skip
+        contract, batch = (tuple(named.get((side, what), ()) for side in _SIDES) for what in _KINDS)
         return matrix_product(operands[0], operands[1], contract, batch)
     return None
 
@@ -73,22 +76,6 @@ def scratch_bytes(instruction: Instruction) -> int:
         last = results[-1]
         return last.bytes if last.dtype in SCRATCH_DTYPES and len(last.dims) == 1 else 0
     return 0
-
-
-_SIDES = ("lhs", "rhs")
-
-
-def _product_dims(
-    attributes: str,
-) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-    found = {
-        (side, what): _numbers(text.replace('"', ""))
-        for side, what, text in _DIMS.findall(attributes)
-    }
-    return (
-        tuple(found.get((side, "contracting"), ()) for side in _SIDES),
-        tuple(found.get((side, "batch"), ()) for side in _SIDES),
-    )
 
 
 def _convolution(

@@ -17,7 +17,7 @@ from tfdyno.core.choose.program import Kernel
 from tfdyno.kernels.layers import layer_of, phase_of
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.program import Direction, Phase
+    from tfdyno.core.choose.program import Phase
     from tfdyno.kernels.graph import Graph, Node
     from tfdyno.kernels.records import Sizes
 
@@ -133,7 +133,7 @@ def _loop(graph: Graph, layer: str, nodes: list[int]) -> _Loop | None:
 def _forward(loop: _Loop, sizes: Sizes) -> list[Kernel]:
     return [
         _packing(loop, "forward"),
-        _product(loop, sizes, "forward", "forward", rows=loop.steps, k=loop.inputs),
+        _product(loop, sizes, "forward"),
         _steps(loop, sizes, "forward"),
     ]
 
@@ -142,7 +142,7 @@ def _backward(loop: _Loop, sizes: Sizes) -> list[Kernel]:
     wide = loop.gates * loop.hidden
     return [
         _steps(loop, sizes, "backward"),
-        _product(loop, sizes, "backward", "input_gradient", rows=loop.steps, k=loop.inputs),
+        _product(loop, sizes, "backward"),
         *(_weights(loop, sizes, rows, wide) for rows in (loop.inputs, loop.hidden)),
         _packing(loop, "backward"),
     ]
@@ -152,21 +152,18 @@ def _width(loop: _Loop) -> int:
     return {"f64": 8, "f32": 4}.get(loop.dtype, 2)
 
 
-def _product(
-    loop: _Loop, sizes: Sizes, phase: Phase, direction: Direction, *, rows: int, k: int
-) -> Kernel:
+def _product(loop: _Loop, sizes: Sizes, phase: Phase) -> Kernel:
     """Return all time steps by the weights of the inputs."""
-    wide, many = loop.gates * loop.hidden, rows * loop.batch
-    n, inner = (wide, k) if phase == "forward" else (k, wide)
-    width = _width(loop)
+    wide, many, width = loop.gates * loop.hidden, loop.steps * loop.batch, _width(loop)
+    n, inner = (wide, loop.inputs) if phase == "forward" else (loop.inputs, wide)
     dims: Dims = {"m": (many,), "n": (n,), "k": (inner,), "batch": (1,)}
     return Kernel(
         kind="gemm",
         dtype=loop.dtype,
         flops=sizes.scaled(2 * many * n * inner, loop.batch),
-        read_bytes=_per_sample(sizes, loop, rows * inner * width) + _fixed(n * inner * width),
-        write_bytes=_per_sample(sizes, loop, rows * n * width),
-        direction=direction,
+        read_bytes=_per_sample(sizes, loop, loop.steps * inner * width) + _fixed(n * inner * width),
+        write_bytes=_per_sample(sizes, loop, loop.steps * n * width),
+        direction="forward" if phase == "forward" else "input_gradient",
         phase=phase,
         layer=loop.layer,
         name="cudnn_input_product",

@@ -8,7 +8,7 @@ so a slow disk slows a training that asks for more than it can take, and never f
 from __future__ import annotations
 
 import contextlib
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
@@ -27,6 +27,7 @@ from tfdyno.runtime.checkpoint.writing import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
     from pathlib import Path
     from types import TracebackType
     from typing import Self
@@ -287,14 +288,13 @@ class Beside:
 
     def __init__(self, doing: str) -> None:
         """Take ``doing``, which completes "… failed" where the work raises what nobody expected."""
-        self._doing = doing
-        self._thread: threading.Thread | None = None
-        self._error: TfdynoError | None = None
+        self._doing, self._pool = doing, ThreadPoolExecutor(1, "tfdyno-checkpoint")
+        self._work: Future[object] | None = None
 
     @property
     def busy(self) -> bool:
         """Whether a piece of work is under way."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._work is not None and not self._work.done()
 
     def start(self, work: Callable[[], object]) -> None:
         """Begin a piece of work when the last one is done.
@@ -303,16 +303,7 @@ class Beside:
             TfdynoError: The last one failed; this one is not begun.
         """
         self.wait()
-        self._thread = threading.Thread(target=self._run, args=(work,), name="tfdyno-checkpoint")
-        self._thread.start()
-
-    def _run(self, work: Callable[[], object]) -> None:
-        try:
-            work()
-        except TfdynoError as error:
-            self._error = error
-        except Exception as error:  # whatever it is, the training has to hear of it
-            self._error = ToolError(f"{self._doing} failed", why=f"{type(error).__name__}: {error}")
+        self._work = self._pool.submit(work)
 
     def wait(self) -> None:
         """Wait for the work.
@@ -320,10 +311,12 @@ class Beside:
         Raises:
             TfdynoError: It failed; raised once.
         """
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        self.check()
+        error = self._work.exception() if self._work else None
+        self._work = None
+        if isinstance(error, TfdynoError):
+            raise error
+        if error is not None:  # whatever it is, the training has to hear of it
+            raise ToolError(f"{self._doing} failed", why=f"{type(error).__name__}: {error}")
 
     def check(self) -> None:
         """Raise what the work has failed with so far, once; never wait.
@@ -331,6 +324,5 @@ class Beside:
         Raises:
             TfdynoError: It failed.
         """
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        if not self.busy:
+            self.wait()

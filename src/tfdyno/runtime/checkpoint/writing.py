@@ -125,10 +125,10 @@ def _write_durably(path: Path, fill: Callable[[Path], None]) -> None:
     except OSError:
         _remove(part)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Bring the names in a folder to the disk; some file systems cannot and need not."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

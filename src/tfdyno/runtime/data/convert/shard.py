@@ -12,14 +12,13 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.deploy.dataset import PART, Shard, Skipped, Written
-from tfdyno.runtime.checkpoint.writing import REMEDIES
+from tfdyno.runtime.checkpoint.writing import REMEDIES, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 _OPTIONS = {"none": "", "gzip": "GZIP"}
-_CHUNK_BYTES = 2**20
 
 
 def write_shard(
@@ -52,7 +51,7 @@ def write_shard(
         sha256 = _on_disk(part)
         shard = Shard(file=path.name, records=count, size_bytes=part.stat().st_size, sha256=sha256)
         part.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
         _note(journal, Written(shard=shard, skipped=tuple(skipped)))
     except (OSError, tf.errors.OpError) as error:
         part.unlink(missing_ok=True)
@@ -64,12 +63,9 @@ def write_shard(
 
 def _on_disk(path: Path) -> str:
     """See to it that a file is on the disk; returns its SHA-256."""
-    digest = hashlib.sha256()
     with path.open("rb+") as file:
         os.fsync(file.fileno())
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _note(journal: Path, written: Written) -> None:
@@ -77,15 +73,6 @@ def _note(journal: Path, written: Written) -> None:
     with journal.open("ab", buffering=0) as file:
         file.write(json.dumps(asdict(written)).encode() + b"\n")
         os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the new name to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _refusal(path: Path, error: OSError | tf.errors.OpError) -> ToolError:
