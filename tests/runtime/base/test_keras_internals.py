@@ -126,6 +126,16 @@ def test_constants_name_where_public_things_are_defined() -> None:
     assert internals.modules_of("datasets.none") == []
 
 
+def test_layers_of_all_levels_are_told_the_outer_one_first() -> None:
+    import keras
+
+    inner = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="a")], name="inner")
+    outer = keras.Sequential([inner, keras.layers.Dense(1, name="b")], name="outer")
+    assert internals.all_layers(outer)[0] is outer
+    assert {each.name for each in internals.inner_layers(outer)} >= {"inner", "a", "b"}
+    assert internals.all_layers(None) == internals.inner_layers("no layer") == []
+
+
 def test_scopes_are_those_that_are_entered() -> None:
     import keras
 

@@ -37,6 +37,17 @@ def modules_of(name: str) -> list[Module]:
     return [module for module in found if module]
 
 
+def all_layers(layer: Value) -> list[Any]:
+    """Return a layer and then all inside it; ``layers`` goes one level deep. No layer: none."""
+    flatten = getattr(layer, "_flatten_layers", None)
+    return list(flatten()) if flatten else []
+
+
+def inner_layers(layer: Value) -> list[Any]:
+    """Return all layers inside a layer."""
+    return all_layers(layer)[1:]
+
+
 # Scopes, seeds and symbols
 
 

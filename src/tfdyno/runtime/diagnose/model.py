@@ -15,6 +15,7 @@ import keras
 import tensorflow as tf
 
 from tfdyno.process.own_lines import code_place, own_file, place_of
+from tfdyno.runtime.base.keras_internals import all_layers, inner_layers
 from tfdyno.runtime.base.tensorflow_internals import python_function_of
 
 if TYPE_CHECKING:
@@ -140,8 +141,8 @@ def _variables(model: Model, function: Function) -> list[Any]:
 
 def _precision(model: Model, trainable: list[Any]) -> str:
     """Return the policy of most layers with weights; without a model the variables' dtype."""
-    if model is not None and hasattr(model, "_flatten_layers"):
-        parts = [one for one in model._flatten_layers(include_self=False) if one.weights]
+    if all_layers(model):
+        parts = [one for one in inner_layers(model) if one.weights]
         names = Counter(one.dtype_policy.name for one in parts or [model])
         return str(names.most_common(1)[0][0])
     kinds = Counter(tf.as_dtype(one.dtype).name for one in trainable)

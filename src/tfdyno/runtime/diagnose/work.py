@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from tfdyno.runtime.base.keras_internals import inner_layers
 from tfdyno.runtime.base.tensorflow_internals import memory_limits_bytes, operation_flops
 from tfdyno.runtime.diagnose.host import memory_used_bytes
 from tfdyno.runtime.diagnose.model import step_graphs
@@ -104,7 +105,7 @@ def unaligned(model: Model) -> tuple[str, ...]:
 
     A head of ten classes is no matter: it has next to no work.
     """
-    rows = [row for row in map(_work, _layers(model)) if row]
+    rows = [row for row in map(_work, inner_layers(model)) if row]
     whole = math.fsum(work for _, work, _ in rows)
     odd = [(work, words) for words, work, width in rows
            if width % _WIDTH and work >= _LEAST_WORK_RATIO * whole]  # fmt: skip
@@ -129,12 +130,6 @@ def memory() -> tuple[int, int]:
         limit_bytes = memory_limits_bytes()["GPU:0"]
         return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]), limit_bytes
     return memory_used_bytes(Path("/"))
-
-
-def _layers(model: Model) -> Sequence[Any]:
-    if model is None or not hasattr(model, "_flatten_layers"):
-        return ()
-    return list(model._flatten_layers(include_self=False))
 
 
 def _work(layer: Layer) -> tuple[str, float, int] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.export import ObstacleFact
 from tfdyno.process.failure import first_line
-from tfdyno.runtime.base.keras_internals import mend_tf2onnx
+from tfdyno.runtime.base.keras_internals import inner_layers, mend_tf2onnx
 from tfdyno.runtime.export.source import Source, compute_dtypes
 from tfdyno.runtime.litert.names import layer_of
 
@@ -59,19 +59,11 @@ def _check_kind(source: Source, kind: str) -> None:
                          remedy="export to savedmodel or onnx")  # fmt: skip
 
 
-def _names(source: Source) -> list[str]:
-    if source.model is None:
-        return []
-    return [layer.name for layer in source.model._flatten_layers(include_self=False)]
-
-
 def _layers(source: Source, kind: Format, rules: Mapping[str, list[str]]) -> list[ObstacleFact]:
-    if source.model is None:
-        return []
     refused = set(rules.get("layer", ()))
     return [
         ObstacleFact(format=kind, kind="layer", name=type(layer).__name__, layer=layer.name)
-        for layer in source.model._flatten_layers(include_self=False)
+        for layer in inner_layers(source.model)
         if type(layer).__name__ in refused
     ]
 
@@ -83,7 +75,7 @@ def _types(
     seen = {spec.dtype.name: "" for spec in (*source.specs, *source.outputs.values())}
     if source.model is not None and base == "onnx":
         computing = set(compute_dtypes(source.model))
-        for layer in source.model._flatten_layers(include_self=False):
+        for layer in inner_layers(source.model):
             dtype = str(layer.compute_dtype)
             if dtype in computing and not seen.get(dtype):
                 seen[dtype] = layer.name
@@ -96,7 +88,7 @@ def _types(
 
 
 def _operations(source: Source, kind: Format, nodes: list[Operation]) -> list[ObstacleFact]:
-    layers = _names(source)
+    layers = [layer.name for layer in inner_layers(source.model)]
     found = []
     for node in nodes:
         within = node.name.rpartition("/")[0] if layers else ""

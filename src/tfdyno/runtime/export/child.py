@@ -17,6 +17,7 @@ from tfdyno.core.messages.export import (
     ModelFacts,
 )
 from tfdyno.process.child import Progress, leave, serve
+from tfdyno.runtime.base.keras_internals import inner_layers
 from tfdyno.runtime.base.software import software, tensorflow_for
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _vocabularies(source: Source) -> dict[str, int]:
         return {}
     sizes = [
         int(layer.input_dim)
-        for layer in source.model._flatten_layers(include_self=False)
+        for layer in inner_layers(source.model)
         if type(layer).__name__ == "Embedding"
     ]
     least = min(sizes, default=2)

@@ -16,6 +16,7 @@ from keras import tree
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import Declined, first_line, user_code
+from tfdyno.runtime.base.keras_internals import all_layers
 from tfdyno.runtime.export.signature import named_specs, signature_of, spec_of, specs_of_data
 from tfdyno.runtime.workload.kerasfile import has_lambda
 from tfdyno.runtime.workload.workloads import application, function_of, model_and_data, title_of
@@ -112,7 +113,7 @@ def weights_bytes(source: Source) -> int:
 
 def compute_dtypes(model: Model) -> tuple[str, ...]:
     """Return types of floats that the layers compute in."""
-    found = {str(layer.compute_dtype) for layer in model._flatten_layers()}
+    found = {str(layer.compute_dtype) for layer in all_layers(model)}
     return tuple(sorted(one for one in found if "float" in one))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.process.failure import first_line
+from tfdyno.runtime.base.keras_internals import all_layers
 from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.litert.calibration import Samples, calibration_of
 from tfdyno.runtime.litert.check import Refusal, refused, traced_operations, unknown_operations
@@ -237,7 +238,7 @@ def in_float32(model: Model) -> Iterator[bool]:
     """
     import keras
 
-    layers = model._flatten_layers(include_self=True, recursive=True)
+    layers = all_layers(model)
     mixed = [
         (layer, layer.dtype_policy)
         for layer in layers
@@ -267,7 +268,7 @@ def without_loops(model: Model) -> Iterator[None]:
         return
     import keras
 
-    layers = model._flatten_layers(include_self=True, recursive=True)
+    layers = all_layers(model)
     rolled = [one for one in layers if isinstance(one, keras.layers.RNN) and not one.unroll]
     with replaced(*((layer, "unroll", True) for layer in rolled)):
         _check(model)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import first_line
-from tfdyno.runtime.base.keras_internals import input_signature
+from tfdyno.runtime.base.keras_internals import inner_layers, input_signature
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Model, Spec, Value
@@ -59,6 +59,4 @@ def input_specs(model: Model) -> dict[str, Any]:
 
 def layer_names(model: Model) -> frozenset[str]:
     """Name all layers, those inside of others too, without the model's own."""
-    flatten = getattr(model, "_flatten_layers", None)
-    layers = flatten(include_self=False, recursive=True) if flatten else ()
-    return frozenset(layer.name for layer in layers)
+    return frozenset(layer.name for layer in inner_layers(model))

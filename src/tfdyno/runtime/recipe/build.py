@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.keras_internals import all_layers
 from tfdyno.runtime.base.step_hooks import Update, has_own_step, held_updates
 from tfdyno.runtime.base.tensorflow_internals import unliftable_error
 from tfdyno.runtime.checkpoint.state import optimizers_of
@@ -58,7 +59,7 @@ def _is_aside(model: Model) -> bool:
 
 def _is_left_to_step(model: Model) -> bool:
     """Return whether the first step would make variables that no call of the model makes."""
-    parts = [*model._flatten_layers(), *optimizers_of(model)]
+    parts = [*all_layers(model), *optimizers_of(model)]
     return not all(part.built for part in parts if part is not model.optimizer)
 
 
@@ -111,7 +112,7 @@ def change_model(
         UsageError: There is nothing to recompute, or a budget cannot be met or not be planned.
     """
     if recipe.precision == "float8":
-        if not any(getattr(each, "_is_quantized", False) for each in model._flatten_layers()):
+        if not any(getattr(each, "_is_quantized", False) for each in all_layers(model)):
             model.quantize("float8")  # an earlier fit has done it, and Keras refuses it twice
         notes.append("float8: Dense and EinsumDense layers are quantized by Keras, no others.")
     if not recipe.remat:

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError
+from tfdyno.runtime.base.keras_internals import inner_layers
 from tfdyno.runtime.base.replicas import replicas
 from tfdyno.runtime.base.tensorflow_internals import operation_flops
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH, of_fit
@@ -88,7 +89,7 @@ def _einsum_flops(operation: Operation) -> int:
 
 def _compute_dtype(model: Model) -> str:
     """Return the compute dtype of the layer with the most weights."""
-    layers = [layer for layer in model._flatten_layers(include_self=False) if layer.weights]
+    layers = [layer for layer in inner_layers(model) if layer.weights]
     if not layers:
         return ""
     largest = max(layers, key=lambda layer: 0 if layer._layers else layer.count_params())

@@ -15,6 +15,7 @@ import keras
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.keras_internals import inner_layers
 from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.recipe.preprocessing_split import (
     Split,
@@ -80,8 +81,8 @@ def found(model: Model, *, is_whole: bool = False) -> tuple[PreprocessingLayer, 
 
 def _preprocessing(model: Model) -> list[Any]:
     """Return the layers that prepare data, each without those that it is made of."""
-    layers = [each for each in _inside(model) if preprocesses(each) or why_cpu(each)]
-    parts = {id(p) for each in layers for p in each._flatten_layers(include_self=False)}
+    layers = [each for each in inner_layers(model) if preprocesses(each) or why_cpu(each)]
+    parts = {id(p) for each in layers for p in inner_layers(each)}
     return [each for each in layers if id(each) not in parts]
 
 
@@ -110,7 +111,7 @@ def check_xla(model: Model, *, is_whole: bool = False) -> None:
         UsageError: Names the layer. Keras would switch XLA off and say so in a warning only.
     """
     parts = None if is_whole else split(model)
-    left = parts.unfit if parts else [part for part in _inside(model) if not part.supports_jit]
+    left = parts.unfit if parts else [p for p in inner_layers(model) if not p.supports_jit]
     for layer in left:
         cpu = why_cpu(layer)
         if not cpu and not preprocesses(layer):
@@ -118,10 +119,6 @@ def check_xla(model: Model, *, is_whole: bool = False) -> None:
         why = f"{cpu}, so XLA cannot compile the step" if cpu else "XLA cannot compile it"
         what = f'{type(layer).__name__} "{layer.name}" runs inside of the step'
         raise UsageError(what, why=why, remedy="put it into dataset.map(...)")
-
-
-def _inside(model: Model) -> list[Any]:
-    return list(model._flatten_layers(include_self=False))
 
 
 def statistics_on_cpu() -> AbstractContextManager[None]:

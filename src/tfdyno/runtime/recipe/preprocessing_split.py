@@ -18,6 +18,7 @@ import tensorflow as tf
 from tfdyno.runtime.base.keras_internals import (
     ARRAY_OPERATIONS,
     PREPROCESSING_LAYERS,
+    all_layers,
     calls_its_graph,
     is_functional,
     run_graph,
@@ -89,7 +90,7 @@ class Split:
             part
             for layer in _functional(self.model).layers
             if id(layer) in left
-            for part in _parts(layer)
+            for part in all_layers(layer)
             if not part.supports_jit
         )
 
@@ -126,10 +127,6 @@ class Split:
                 yield
         finally:
             model.train_function = model.test_function = None  # traced for prepared inputs
-
-
-def _parts(layer: Layer) -> list[Any]:
-    return list(layer._flatten_layers())
 
 
 def _functional(model: Model) -> Value:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.composition import refuse_float8_under
 from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
+from tfdyno.runtime.base.keras_internals import all_layers
 from tfdyno.runtime.base.replicas import replicas
 from tfdyno.runtime.base.step_hooks import has_own_step
 from tfdyno.runtime.checkpoint.state import optimizers_of
@@ -149,7 +150,7 @@ def _check_policy(model: Model, recipe: Recipe) -> None:
     if not recipe.precision:
         return
     wanted = "float32" if recipe.precision == "tf32" else recipe.precision
-    found = [part.dtype_policy.name for part in model._flatten_layers() if part.weights]
+    found = [part.dtype_policy.name for part in all_layers(model) if part.weights]
     if found and wanted not in found:  # one float32 layer at the end is common and right
         raise UsageError(
             f"precision = {recipe.precision} does not reach the layers of {model.name}",
@@ -182,7 +183,7 @@ def _set_execution(model: Model, execution: str) -> None:
     """Let Keras compile its step with XLA or not; raises ``UsageError`` where a layer cannot."""
     model.jit_compile = execution == "xla"
     if bool(model.jit_compile) != (execution == "xla"):
-        unfit = [part.name for part in model._flatten_layers() if not part.supports_jit]
+        unfit = [part.name for part in all_layers(model) if not part.supports_jit]
         what = f"{model.name} cannot be compiled with XLA"
         why = f"{', '.join(unfit[:3])} cannot" if unfit else "Keras does not allow it"
         raise UsageError(what, why=why, remedy="use execution = graph")

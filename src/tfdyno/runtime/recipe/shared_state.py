@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
-from tfdyno.runtime.base.keras_internals import stateless_scope
+from tfdyno.runtime.base.keras_internals import all_layers, stateless_scope
 from tfdyno.runtime.base.replaced import replaced
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def seed_states(model: Model) -> list[Any]:
     """Return the states of all random layers: a seed and how often it was drawn from."""
     found = [
         generator.state
-        for layer in model._flatten_layers()
+        for layer in all_layers(model)
         for generator in getattr(layer, "_seed_generators", ())
         if isinstance(generator, keras.random.SeedGenerator)
     ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.keras_internals import inner_layers
 from tfdyno.runtime.remat.functional import Functional, float_bytes
 from tfdyno.runtime.remat.plan import Part, Segment, blocks, peak_bytes, segments
 from tfdyno.runtime.remat.trace import Traced
@@ -53,13 +54,13 @@ class Subject:
 
 def composites(model: Model) -> list[Any]:
     """Return layers that hold two or more layers with weights, outer ones before inner ones."""
-    inner = model._flatten_layers(include_self=False)
+    inner = inner_layers(model)
     return [layer for layer in inner if is_composite(layer)]
 
 
 def is_composite(layer: Layer) -> bool:
     """Return whether a layer holds two or more layers with weights of their own."""
-    inner = layer._flatten_layers(include_self=False)
+    inner = inner_layers(layer)
     return sum(bool(x._trainable_variables or x._non_trainable_variables) for x in inner) > 1
 
 
@@ -149,7 +150,7 @@ def named_cut(subject: Subject, patterns: Sequence[str]) -> Cut:
     """
     model = subject.model
     nodes = {n.operation.name: n.operation for f in subject.functionals for n in f.nodes}
-    layers = [layer for layer in model._flatten_layers(include_self=False) if layer.name]
+    layers = [layer for layer in inner_layers(model) if layer.name]
     names = dict.fromkeys([*nodes, *(layer.name for layer in layers)])
     paths = [layer.path for layer in layers if layer.path]
     fits = _matcher(patterns, list(dict.fromkeys([*names, *paths])))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from tfdyno.runtime.base.keras_internals import all_layers
 from tfdyno.runtime.remat.plan import ModelOperation
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def _named(tensors: Sequence[Any], values: Sequence[Any]) -> dict[int, Any]:
 def functionals(model: Model) -> list[Functional]:
     """Return every functional model in a model, itself first."""
     found: dict[int, Any] = {}
-    for layer in model._flatten_layers():
+    for layer in all_layers(model):
         inner = getattr(layer, "_functional", None) or layer
         if hasattr(inner, "_nodes_by_depth") and hasattr(inner, "outputs"):
             found.setdefault(id(inner), inner)

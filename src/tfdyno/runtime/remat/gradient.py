@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from tfdyno.kernels.layers import RECOMPUTE
 from tfdyno.runtime.base.keras_internals import (
+    all_layers,
     mask_of,
     set_mask,
     surrounded_by,
@@ -103,7 +104,7 @@ class Region:
     @property
     def layers(self) -> list[Any]:
         """All layers inside, each once."""
-        found = {id(each): each for top in self._tops for each in top._flatten_layers()}
+        found = {id(each): each for top in self._tops for each in all_layers(top)}
         return list(found.values())
 
     def _is_ready(self, leaves: list[Any]) -> bool:

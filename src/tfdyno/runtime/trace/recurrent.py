@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.runtime.base.keras_internals import all_layers
+
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Layer, Model
 
@@ -20,7 +22,7 @@ CUDNN_SETTINGS = {
 
 def recurrent_notes(model: Model) -> tuple[str, ...]:
     """Return one sentence if TensorFlow would replace loops of this model by cuDNN's kernels."""
-    kinds = {type(layer).__name__ for layer in model._flatten_layers() if _by_cudnn(layer)}
+    kinds = {type(layer).__name__ for layer in all_layers(model) if _by_cudnn(layer)}
     if not kinds:
         return ()
     names = " and ".join(sorted(kinds))
@@ -37,7 +39,7 @@ def cudnn_layers(model: Model) -> tuple[str, ...]:
         ``cudnn_ok`` of ``keras/src/backend/tensorflow/rnn.py``, ``inner_loop`` of
         ``keras/src/layers/rnn/lstm.py`` and ``gru.py``, Keras 3.15.
     """
-    return tuple(layer.name for layer in model._flatten_layers() if _by_cudnn(layer))
+    return tuple(layer.name for layer in all_layers(model) if _by_cudnn(layer))
 
 
 def keeps_xla_off(model: Model) -> bool:
@@ -49,7 +51,7 @@ def keeps_xla_off(model: Model) -> bool:
     Source:
         ``model_supports_jit`` and ``jit_compile`` of ``keras/src/trainers/trainer.py``, Keras 3.15.
     """
-    return any(_suits_cudnn(layer) for layer in model._flatten_layers())
+    return any(_suits_cudnn(layer) for layer in all_layers(model))
 
 
 def _by_cudnn(layer: Layer) -> bool:

@@ -17,7 +17,7 @@ from tfdyno.core.choose.workload import TensorRole, Trace
 from tfdyno.core.messages.trace import StepTraced
 from tfdyno.process.environment import files_used, versions
 from tfdyno.process.failure import Declined, first_line, place, user_code
-from tfdyno.runtime.base.keras_internals import made_seed_generator
+from tfdyno.runtime.base.keras_internals import all_layers, made_seed_generator
 from tfdyno.runtime.trace.marker import marker_batch, marker_of
 from tfdyno.runtime.trace.recurrent import keeps_xla_off
 from tfdyno.runtime.workload.batch import Batch, batches
@@ -167,7 +167,7 @@ def _execution(subject: Subject) -> str:
     asked = arguments.get("jit_compile", "auto")
     if asked in (True, False) or getattr(model, "run_eagerly", False):
         return "xla" if asked is True else "graph"
-    supported = all(getattr(layer, "supports_jit", False) for layer in model._flatten_layers())
+    supported = all(getattr(layer, "supports_jit", False) for layer in all_layers(model))
     return "xla" if supported else "graph"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.keras_internals import all_layers
 from tfdyno.runtime.base.tensorflow_internals import is_deterministic
 from tfdyno.runtime.recipe.apply import limit_bytes
 
@@ -52,7 +53,7 @@ def standing_of(model: Model) -> Standing:
     strategy = model.distribute_strategy
     name = type(strategy).__name__
     cards = tf.config.list_physical_devices("GPU")
-    layers = list(model._flatten_layers())
+    layers = all_layers(model)
     policies = [each.dtype_policy.name for each in layers if each.weights]
     policies = policies or [each.dtype_policy.name for each in layers]
     return Standing(

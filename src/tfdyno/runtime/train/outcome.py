@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import Applied
+from tfdyno.runtime.base.keras_internals import all_layers
 from tfdyno.runtime.base.step_hooks import has_own_step
 from tfdyno.runtime.recipe.apply import reported
 from tfdyno.runtime.recipe.strategy import is_chief
@@ -80,7 +81,7 @@ def _told(value: object) -> str:
 
 def policies(model: Model) -> str:
     """List the names of the dtype policies of all layers."""
-    return ", ".join(sorted({layer.dtype_policy.name for layer in model._flatten_layers()}))
+    return ", ".join(sorted({layer.dtype_policy.name for layer in all_layers(model)}))
 
 
 def _tf32(recipe: Recipe) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.base.keras2 import is_keras2, output_of
-from tfdyno.runtime.base.keras_internals import output_spec
+from tfdyno.runtime.base.keras_internals import all_layers, output_spec
 from tfdyno.runtime.workload.dataspec import DataSpec, Leaf, leaves
 from tfdyno.runtime.workload.open_sizes import is_open, refuse_open, with_declared, with_given
 
@@ -95,7 +95,7 @@ def dimensions(model: Model, batch: Batch) -> set[int]:
     with contextlib.suppress(ValueError):  # Keras 2: not made before the first step
         for variable in model.variables:
             found.update(variable.shape)
-    for layer in model._flatten_layers():
+    for layer in all_layers(model):
         for node in getattr(layer, "_inbound_nodes", ()):
             made = node.output_tensors
             for tensor in made if isinstance(made, list) else [made]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfdyno.runtime.base.keras_internals import all_layers
 from tfdyno.runtime.workload.batch import batches
 from tfdyno.runtime.workload.dataspec import DataSpec, Leaf, mapped
 from tfdyno.runtime.workload.workloads import Subject
@@ -53,7 +54,7 @@ def batch_for(
 
 
 def _table_sizes(model: Model) -> list[int]:
-    layers = model._flatten_layers()
+    layers = all_layers(model)
     return [int(layer.input_dim) for layer in layers if type(layer).__name__ == "Embedding"]
 
 
