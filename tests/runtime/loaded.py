@@ -83,7 +83,7 @@ result["batch_sizes"] = [call.batch_size(Recipe(batch_size=8)),
                          Call(model=m, title="", is_batched=True).batch_size(Recipe(batch_size=8))]
 result["data"] = [as_arguments(None), sorted(as_arguments((x, y))), list(as_arguments(slices))]
 
-# script_run
+# capture
 script = folder / "script.py"
 script.write_text("import sys\\nprint(sys.argv[1:], __name__, sys.path[0])\\nsys.exit(3)\\n")
 said = io.StringIO()
@@ -152,7 +152,7 @@ nowhere = FinishedFit("")
 nowhere.keep(m, outcome, 1)
 result["nowhere"] = nowhere.epochs(1)
 
-# strategy_held
+# strategies_held
 notes = []
 own = tf.distribute.MirroredStrategy
 with strategies_held(None, "", notes):

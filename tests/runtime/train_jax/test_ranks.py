@@ -1,4 +1,4 @@
-"""runtime/jax_ranks: devices that hold something else than the others are found and named."""
+"""train_jax/loop: devices that hold something else than the others are found and named."""
 
 from __future__ import annotations
 
