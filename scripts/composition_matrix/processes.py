@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from composition_matrix.cells import CELLS, TrainCells
 from tfdyno.core.base.errors import ToolError
-from tfdyno.engines.meeting.tf_config import Task, multiworker, parameter_server
+from tfdyno.engines.rendezvous.tf_config import Task, multiworker, parameter_server
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.child.workers import run_children
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.engines.meeting.tf_config import free_ports
+from tfdyno.engines.rendezvous.tf_config import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

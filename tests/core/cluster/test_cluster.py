@@ -19,7 +19,7 @@ SLURM = {
 }
 
 
-def seat(environment: dict[str, str], **given: int) -> ProcessRank:
+def process(environment: dict[str, str], **given: int) -> ProcessRank:
     found = cluster_of(environment, **given)
     assert found
     return found
@@ -31,25 +31,25 @@ def test_without_an_engine_a_process_is_alone() -> None:
 
 
 def test_slurm_tells_rank_and_hosts_and_each_job_has_its_port() -> None:
-    found = seat(SLURM)
+    found = process(SLURM)
     assert found.rank == 1
     assert found.addresses == ("n1:15007", "n2:15007")  # 15000 + 70007 % 10000
     assert found.told_by == "Slurm"
 
 
 def test_tasks_of_one_host_have_ports_that_follow_each_other() -> None:
-    found = seat({**SLURM, "SLURM_NTASKS": "3", "SLURM_STEP_TASKS_PER_NODE": "2,1"}, port=5000)
+    found = process({**SLURM, "SLURM_NTASKS": "3", "SLURM_STEP_TASKS_PER_NODE": "2,1"}, port=5000)
     assert found.addresses == ("n1:5000", "n1:5001", "n2:5000")
 
 
 def test_tasks_per_node_may_be_written_short() -> None:
-    found = seat({**SLURM, "SLURM_NTASKS": "4", "SLURM_STEP_TASKS_PER_NODE": "2(x2)"}, port=5000)
+    found = process({**SLURM, "SLURM_NTASKS": "4", "SLURM_STEP_TASKS_PER_NODE": "2(x2)"}, port=5000)
     assert found.addresses == ("n1:5000", "n1:5001", "n2:5000", "n2:5001")
 
 
 def test_an_indexed_job_takes_the_names_of_its_pods_from_a_pattern() -> None:
     pods = {"JOB_COMPLETION_INDEX": "2", "TFDYNO_ADDRESS": "a-node-0-{rank}.a"}
-    found = seat(pods, nodes=3)
+    found = process(pods, nodes=3)
     assert (found.rank, found.own) == (2, "a-node-0-2.a:12355")
     assert cluster_of({**pods, "JOB_COMPLETION_INDEX": "0"}, nodes=1) is None
 
@@ -61,19 +61,19 @@ def test_a_pattern_that_is_the_same_for_all_is_refused() -> None:
 
 
 def test_skypilot_tells_one_address_a_line() -> None:
-    found = seat({"SKYPILOT_NODE_RANK": "1", "SKYPILOT_NODE_IPS": "10.0.0.1\n10.0.0.2"})
+    found = process({"SKYPILOT_NODE_RANK": "1", "SKYPILOT_NODE_IPS": "10.0.0.1\n10.0.0.2"})
     assert found.addresses == ("10.0.0.1:12355", "10.0.0.2:12355")
 
 
 def test_sagemaker_ranks_its_hosts_by_name() -> None:
-    found = seat({"SM_HOSTS": '["algo-2", "algo-1"]', "SM_CURRENT_HOST": "algo-2"})
+    found = process({"SM_HOSTS": '["algo-2", "algo-1"]', "SM_CURRENT_HOST": "algo-2"})
     assert (found.rank, found.addresses) == (1, ("algo-1:12355", "algo-2:12355"))
 
 
 def test_a_chief_of_tf_config_is_the_first_worker() -> None:
     cluster = {"chief": ["c:1"], "worker": ["w:1", "w:2"]}
     config = {"cluster": cluster, "task": {"type": "worker", "index": 1}}
-    found = seat({"TF_CONFIG": json.dumps(config)})
+    found = process({"TF_CONFIG": json.dumps(config)})
     assert (found.rank, found.addresses) == (2, ("c:1", "w:1", "w:2"))
 
 
@@ -91,11 +91,11 @@ def test_a_broken_tf_config_is_named(text: str) -> None:
 
 def test_tf_config_stands_before_slurm() -> None:
     config = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}
-    assert seat({**SLURM, "TF_CONFIG": json.dumps(config)}).addresses == ("a:1", "b:1")
+    assert process({**SLURM, "TF_CONFIG": json.dumps(config)}).addresses == ("a:1", "b:1")
 
 
 def test_given_addresses_stand_before_those_of_the_engine() -> None:
-    found = seat({**SLURM, "TFDYNO_WORKERS": "127.0.0.1:7001,127.0.0.1:7002"})
+    found = process({**SLURM, "TFDYNO_WORKERS": "127.0.0.1:7001,127.0.0.1:7002"})
     assert (found.rank, found.own) == (1, "127.0.0.1:7002")
 
 
@@ -122,20 +122,20 @@ def test_several_nodes_and_nobody_who_tells_is_refused() -> None:
 
 
 def test_an_ipv6_address_gets_brackets() -> None:
-    found = seat({"SKYPILOT_NODE_RANK": "0", "SKYPILOT_NODE_IPS": "fd00::1 fd00::2"})
+    found = process({"SKYPILOT_NODE_RANK": "0", "SKYPILOT_NODE_IPS": "fd00::1 fd00::2"})
     assert found.own == "[fd00::1]:12355"
     assert (host_of(found.own), port_of(found.own)) == ("fd00::1", 12355)
 
 
 @given(size=st.integers(2, 64), data=st.data())
-def test_what_a_seat_writes_as_tf_config_is_read_as_the_same_seat(
+def test_what_a_process_writes_as_tf_config_is_read_as_the_same_process(
     size: int, data: st.DataObject
 ) -> None:
     rank = data.draw(st.integers(0, size - 1))
     made = ProcessRank(
         rank=rank, addresses=tuple(f"n{n}:99" for n in range(size)), told_by="TF_CONFIG"
     )
-    assert seat({"TF_CONFIG": tf_config_of(made)}) == made
+    assert process({"TF_CONFIG": tf_config_of(made)}) == made
     assert made.size == size
 
 

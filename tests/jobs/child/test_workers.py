@@ -18,14 +18,14 @@ from tests.jobs import cluster_child
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.messages.child import Child
-from tfdyno.engines.meeting.tf_config import (
+from tfdyno.engines.process.process import ChildCrash
+from tfdyno.engines.rendezvous.tf_config import (
     Task,
     free_ports,
     multiworker,
     one_card_each,
     parameter_server,
 )
-from tfdyno.engines.process.process import ChildCrash
 from tfdyno.jobs.child import workers as _workers
 from tfdyno.jobs.child.workers import run_children
 
@@ -309,7 +309,7 @@ def test_nothing_is_left_when_this_program_is_killed(folder: Path) -> None:
     requests = [{"folder": str(folder), "do": stuck}] * 2
     code = (
         "from pathlib import Path; from tfdyno.jobs.child.workers import run_children; "
-        "from tfdyno.engines.meeting.tf_config import multiworker; "
+        "from tfdyno.engines.rendezvous.tf_config import multiworker; "
         "from tfdyno.core.messages.child import Child; "
         "kid = Child(module='kid', request=dict, result=dict); "
         f"run_children(kid, {requests!r}, multiworker(2), timeout_s=60, "

@@ -17,7 +17,7 @@ import pytest
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.cluster.cluster_facts import ClusterReport
-from tfdyno.engines.meeting.tf_config import free_ports
+from tfdyno.engines.rendezvous.tf_config import free_ports
 from tfdyno.jobs.doctor.cluster import ClusterRequest, doctor_cluster
 
 SRC = str(Path(__file__).parents[3] / "src")
@@ -141,8 +141,8 @@ class Threads:
         except (ToolError, UsageError) as error:
             self.errors.append(error)
 
-    def together(self, seats: list[Variables]) -> ClusterReport:
-        threads = [threading.Thread(target=self.run, args=(own,)) for own in seats]
+    def together(self, processes: list[Variables]) -> ClusterReport:
+        threads = [threading.Thread(target=self.run, args=(own,)) for own in processes]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -155,8 +155,8 @@ class Threads:
 def test_a_pair_that_does_not_reach_each_other_is_named_though_both_reach_0(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seats = variables(3)
-    closed = seats[0]["TFDYNO_WORKERS"].split(",")[2]
+    processes = variables(3)
+    closed = processes[0]["TFDYNO_WORKERS"].split(",")[2]
     true = socket.create_connection
 
     def walled(address: tuple[str, int], *given: Any, **more: Any) -> socket.socket:
@@ -165,7 +165,7 @@ def test_a_pair_that_does_not_reach_each_other_is_named_though_both_reach_0(
         return true(address, *given, **more)
 
     monkeypatch.setattr(socket, "create_connection", walled)
-    report = Threads(tmp_path).together(seats)
+    report = Threads(tmp_path).together(processes)
     failed = {(c.caller, c.callee) for c in report.facts.calls if c.connect_s is None}
     assert failed == {(0, 2), (1, 2)}
     assert report.findings[0].cause == "cluster.port_closed"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.engines.meeting.tf_config import free_ports
+from tfdyno.engines.rendezvous.tf_config import free_ports
 from tfdyno.jobs.doctor.cluster import ClusterRequest
 from tfdyno.jobs.doctor.cluster_local import doctor_local
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from tests.render.plans import plan
 
-from tfdyno.engines.meeting.tf_config import free_ports
+from tfdyno.engines.rendezvous.tf_config import free_ports
 from tfdyno.jobs.launch.launch import rendered
 from tfdyno.render.launch.azureml import RUN
 from tfdyno.store.run_folder import RunFolder

@@ -18,7 +18,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.hostlist import expand_hosts
 from tfdyno.core.cluster.cluster import LOOPBACK
 from tfdyno.core.cluster.launch_plan import LaunchPlan
-from tfdyno.engines.meeting.tf_config import free_ports
+from tfdyno.engines.rendezvous.tf_config import free_ports
 from tfdyno.jobs.launch.launch import submitted, written
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import TrainOutcome
-from tfdyno.engines.meeting.tf_config import free_ports
+from tfdyno.engines.rendezvous.tf_config import free_ports
 from tfdyno.jobs.launch.local import Launched, launch_local
 from tfdyno.store.run_folder import RunFolder, RunRecord
 

@@ -16,7 +16,7 @@ import pytest
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import RunSettings, TrainOutcome
-from tfdyno.engines.meeting.tf_config import free_ports
+from tfdyno.engines.rendezvous.tf_config import free_ports
 from tfdyno.jobs.launch.node import NodeEnd, NodeRequest, facts_of, node
 from tfdyno.jobs.train.train import TrainRequest
 

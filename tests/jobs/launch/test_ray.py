@@ -24,7 +24,7 @@ import pytest
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.cluster.cluster import LOOPBACK
 from tfdyno.core.cluster.launch_plan import LaunchPlan
-from tfdyno.engines.meeting.tf_config import free_ports
+from tfdyno.engines.rendezvous.tf_config import free_ports
 from tfdyno.jobs.launch.local import Launched, launch_local
 from tfdyno.jobs.launch.ray import launch_ray
 

@@ -60,9 +60,9 @@ def test_the_nodes_read_the_cluster_of_vertex() -> None:
     """As the page on distributed training has it: a chief, and workers in a second pool."""
     cluster = {"chief": ["pool0-0:2222"], "worker": ["pool1-0:2222", "pool1-1:2222"]}
     told = {"cluster": cluster, "environment": "cloud", "task": {"type": "worker", "index": 1}}
-    seat = cluster_of({"TF_CONFIG": json.dumps(told)}, nodes=3)
-    assert seat
-    assert (seat.rank, seat.addresses) == (2, ("pool0-0:2222", "pool1-0:2222", "pool1-1:2222"))
+    found = cluster_of({"TF_CONFIG": json.dumps(told)}, nodes=3)
+    assert found
+    assert (found.rank, found.addresses) == (2, ("pool0-0:2222", "pool1-0:2222", "pool1-1:2222"))
 
 
 def test_a_dollar_with_a_bracket_is_not_a_variable() -> None:

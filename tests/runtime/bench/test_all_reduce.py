@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.messages.bench import ALL_REDUCE, MeasureAllReduce
-from tfdyno.engines.meeting.tf_config import free_ports
+from tfdyno.engines.rendezvous.tf_config import free_ports
 from tfdyno.jobs.child.worker import run_child
 
 if TYPE_CHECKING:

@@ -56,10 +56,10 @@ def together(
     found: list[dict[int, frozenset[str]]] = [{} for _ in range(count)]
 
     def work(rank: int) -> None:
-        meeting = Consensus(None, rank=rank, count=count)
-        meeting.exchange_by(exchange.of(rank))
+        consensus = Consensus(None, rank=rank, count=count)
+        consensus.exchange_by(exchange.of(rank))
         for step in range(1, calls):
-            agreed = meeting.agree(**wishes(rank, step), always=step == calls - 1)
+            agreed = consensus.agree(**wishes(rank, step), always=step == calls - 1)
             if agreed:
                 found[rank][step] = agreed
             if agreed & {"stop", "nan"}:
@@ -197,9 +197,9 @@ def test_two_processes_go_on_where_they_stopped() -> None:
             assert one["resumed"]["history"][name] == pytest.approx(values, abs=1e-6)
 
 
-def leaving(meeting: Consensus, rank: int, left: list[int]) -> threading.Thread:
+def leaving(consensus: Consensus, rank: int, left: list[int]) -> threading.Thread:
     def leave() -> None:
-        meeting.leave(limit_s=20.0)
+        consensus.leave(limit_s=20.0)
         left.append(rank)
 
     thread = threading.Thread(target=leave)
@@ -209,12 +209,12 @@ def leaving(meeting: Consensus, rank: int, left: list[int]) -> threading.Thread:
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
 def test_nobody_leaves_before_all_have_come(order: tuple[int, ...], tmp_path: Path) -> None:
-    meetings = [Consensus(tmp_path / "meeting", rank=rank, count=3) for rank in range(3)]
+    members = [Consensus(tmp_path / "meeting", rank=rank, count=3) for rank in range(3)]
     left: list[int] = []
-    threads = [leaving(meetings[rank], rank, left) for rank in order[:2]]
+    threads = [leaving(members[rank], rank, left) for rank in order[:2]]
     time.sleep(0.3)
     assert left == []
-    threads.append(leaving(meetings[order[2]], order[2], left))
+    threads.append(leaving(members[order[2]], order[2], left))
     for thread in threads:
         thread.join(60)
     assert sorted(left) == [0, 1, 2]
@@ -234,8 +234,8 @@ def test_worker_0_leaves_last(tmp_path: Path) -> None:
 
 
 def test_who_is_alone_at_the_end_does_not_wait_for_ever(tmp_path: Path) -> None:
-    for meeting in pair(tmp_path / "meeting"):
+    for consensus in pair(tmp_path / "meeting"):
         shutil.rmtree(tmp_path / "meeting")
         (tmp_path / "meeting").mkdir()
-        meeting.leave(limit_s=0.1)
+        consensus.leave(limit_s=0.1)
     Consensus(None, rank=0, count=1).leave()

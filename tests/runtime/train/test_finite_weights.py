@@ -59,9 +59,9 @@ class Other:
         found["asked"] = wishes
         return frozenset(["nan"])
 
-def said(meeting, of, loss=0.5):
+def said(consensus, of, loss=0.5):
     try:
-        FiniteWeights(of, meeting).check(1, 7, {"loss": tf.constant(loss)})
+        FiniteWeights(of, consensus).check(1, 7, {"loss": tf.constant(loss)})
     except NanLoss as error:
         return [str(error), error.reason, error.epoch, error.step]
 

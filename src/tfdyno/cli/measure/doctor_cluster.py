@@ -89,7 +89,7 @@ def check_here(asked: ClusterRequest, *, quiet: bool, verbose: bool) -> Answer:
 def _request(options: Cluster, *, is_quick: bool) -> ClusterRequest:
     from tfdyno.catalog.links import find_link
     from tfdyno.core.cluster.launch_plan import seconds_of
-    from tfdyno.engines.meeting.rendezvous import WAIT_S
+    from tfdyno.engines.rendezvous.rendezvous import WAIT_S
     from tfdyno.jobs.doctor.cluster import ClusterRequest
 
     return ClusterRequest(

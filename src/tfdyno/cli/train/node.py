@@ -84,8 +84,8 @@ def node(options: _Options) -> Answer | int:
 
 def _run(options: _Options) -> NodeEnd:
     from tfdyno.cli.train.train_progress import train_progress
-    from tfdyno.engines.meeting.rendezvous import WAIT_S
-    from tfdyno.engines.meeting.sagemaker_hosts import with_hosts
+    from tfdyno.engines.rendezvous.rendezvous import WAIT_S
+    from tfdyno.engines.rendezvous.sagemaker_hosts import with_hosts
     from tfdyno.jobs.launch.node import NodeRequest, node
 
     asked = NodeRequest(

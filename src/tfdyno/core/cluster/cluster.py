@@ -40,7 +40,7 @@ class ProcessRank:
     """What it was read from, in words."""
 
     def __post_init__(self) -> None:
-        """Refuse a seat that cannot be; raises ``UsageError``."""
+        """Refuse a rank or an address that cannot be; raises ``UsageError``."""
         count = len(self.addresses)
         if not 0 <= self.rank < count:
             why = f"{self.told_by} names {count} process{'es' * (count != 1)}, counted from 0"
@@ -86,7 +86,7 @@ class _Told:
 def cluster_of(
     environment: Variables, *, nodes: int = 0, rank: int | None = None, port: int = 0
 ) -> ProcessRank | None:
-    """Return the seat of this process; None: it is alone.
+    """Return the rank of this process and where all listen; None: it is alone.
 
     Given addresses (``TFDYNO_WORKERS``, ``TFDYNO_ADDRESS``) come before those of an engine:
     ``TF_CONFIG``, Slurm, an indexed Job of Kubernetes, SkyPilot, SageMaker.
@@ -132,10 +132,10 @@ def cluster_of(
     return ProcessRank(rank=told.rank, addresses=addresses, told_by=by)
 
 
-def tf_config_of(seat: ProcessRank) -> str:
+def tf_config_of(process: ProcessRank) -> str:
     """Write ``TF_CONFIG`` of a process among workers that are all alike."""
-    task = {"type": "worker", "index": seat.rank}
-    return json.dumps({"cluster": {"worker": list(seat.addresses)}, "task": task})
+    task = {"type": "worker", "index": process.rank}
+    return json.dumps({"cluster": {"worker": list(process.addresses)}, "task": task})
 
 
 def host_of(address: str) -> str:

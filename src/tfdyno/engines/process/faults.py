@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.engines.meeting.tf_config import task_name
 from tfdyno.engines.process.process import ChildCrash, Process
+from tfdyno.engines.rendezvous.tf_config import task_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.messages.wire import decode
-from tfdyno.engines.meeting.tf_config import (
+from tfdyno.engines.process.faults import Fault
+from tfdyno.engines.process.local import END_S, Limits, attend, together
+from tfdyno.engines.process.process import Command, Process
+from tfdyno.engines.rendezvous.tf_config import (
     Task,
     addresses,
     chief_of,
@@ -20,9 +23,6 @@ from tfdyno.engines.meeting.tf_config import (
     never_ends,
     tf_config,
 )
-from tfdyno.engines.process.faults import Fault
-from tfdyno.engines.process.local import END_S, Limits, attend, together
-from tfdyno.engines.process.process import Command, Process
 from tfdyno.jobs.child.worker import (
     PROGRESS,
     Progress,

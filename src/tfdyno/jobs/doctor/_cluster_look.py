@@ -38,11 +38,11 @@ UNSHARED = ("TF_CONFIG", "CUDA_VISIBLE_DEVICES")
 """Differ between processes as they should."""
 
 
-def look(seat: ProcessRank, folder: Path, environment: Mapping[str, str]) -> NodeFacts:
+def look(process: ProcessRank, folder: Path, environment: Mapping[str, str]) -> NodeFacts:
     """Return the facts of this node; what a probe cannot see is left out.
 
     Args:
-        seat: Of this process.
+        process: This one.
         folder: Of the run.
         environment: Variables of the process.
     """
@@ -57,9 +57,9 @@ def look(seat: ProcessRank, folder: Path, environment: Mapping[str, str]) -> Nod
         printed = [pair for pair in printed_pairs() if {pair.first, pair.second} <= mine]
         pairs = tuple(printed) or pairs
     return NodeFacts(
-        rank=seat.rank,
+        rank=process.rank,
         host=socket.gethostname(),
-        address=seat.own,
+        address=process.own,
         versions=versions,
         environment={
             name: value
@@ -69,7 +69,7 @@ def look(seat: ProcessRank, folder: Path, environment: Mapping[str, str]) -> Nod
         cards=found,
         pairs=pairs,
         interfaces=interfaces.interfaces(host),
-        resolved=interfaces.resolved(host_of(seat.own)),
+        resolved=interfaces.resolved(host_of(process.own)),
         infiniband_bytes_per_s=interfaces.infiniband_bytes_per_s(host),
         cpus=processors.allowed(),
         numa_nodes=numa.numa_nodes(host),

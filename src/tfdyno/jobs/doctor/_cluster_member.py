@@ -12,8 +12,8 @@ from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.cluster.cluster import host_of, tf_config_of
 from tfdyno.core.messages.bench import ALL_REDUCE, MeasureAllReduce
-from tfdyno.engines.meeting.calls import Ear, reach, stream_bytes_per_s
-from tfdyno.engines.meeting.tf_config import loopback_variables
+from tfdyno.engines.rendezvous.calls import Ear, reach, stream_bytes_per_s
+from tfdyno.engines.rendezvous.tf_config import loopback_variables
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.doctor._cluster_look import look
 from tfdyno.probe.files.shared_folder import (
@@ -46,23 +46,23 @@ class Member:
 
     def __init__(
         self,
-        seat: ProcessRank,
+        process: ProcessRank,
         folder: Path,
         environment: Mapping[str, str],
         *,
         progress: Callable[[str], None] = silent,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Take the seat; nothing is opened yet.
+        """Take what it is; nothing is opened yet.
 
         Args:
-            seat: Of this process.
+            process: This one.
             folder: Of the run.
             environment: Variables of the process.
             progress: Told what goes on.
             now: The clock that is compared.
         """
-        self._seat, self._folder, self._environment = seat, folder.absolute(), environment
+        self._process, self._folder, self._environment = process, folder.absolute(), environment
         self._progress, self._now = progress, now
         self._ear: Ear | None = None
         self._token = ""
@@ -90,14 +90,14 @@ class Member:
 
     def _look(self) -> Value:
         self._progress("looking at this node")
-        return to_builtins(look(self._seat, self._folder, self._environment))
+        return to_builtins(look(self._process, self._folder, self._environment))
 
     def _clock(self) -> float:
         return self._now()
 
     def _listen(self, token: str) -> int:
         self._token = token
-        self._ear = Ear(self._seat, token)
+        self._ear = Ear(self._process, token)
         return self._ear.port
 
     def _call(self, ports: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -106,20 +106,20 @@ class Member:
         found = []
         for text, port in ports.items():
             rank = int(text)
-            if rank == self._seat.rank:
+            if rank == self._process.rank:
                 continue
-            own = self._seat.addresses[rank]
+            own = self._process.addresses[rank]
             for kind, address in (("own", own), ("any", f"{own.rpartition(':')[0]}:{port}")):
                 ended = reach(address, self._token, rank)
                 found.append({
-                    "caller": self._seat.rank, "callee": rank, "port": kind,
+                    "caller": self._process.rank, "callee": rank, "port": kind,
                     "connect_s": ended.connect_s, "error": ended.error,
                 })  # fmt: skip
         return found
 
     def _stream(self) -> float:
-        receiver = (self._seat.rank + 1) % self._seat.size
-        return stream_bytes_per_s(self._seat.addresses[receiver], self._token)
+        receiver = (self._process.rank + 1) % self._process.size
+        return stream_bytes_per_s(self._process.addresses[receiver], self._token)
 
     def _path(self, name: str) -> Path:
         return self._folder / name
@@ -151,8 +151,8 @@ class Member:
         """Measure in a child of TensorFlow's; its port is that of this process."""
         variables = {"TF_CPP_MIN_LOG_LEVEL": "2"}
         if between == "nodes":
-            hosts = [host_of(address) for address in self._seat.addresses]
-            variables |= {"TF_CONFIG": tf_config_of(self._seat)}
+            hosts = [host_of(address) for address in self._process.addresses]
+            variables |= {"TF_CONFIG": tf_config_of(self._process)}
             variables |= loopback_variables(os.environ, hosts)
         else:
             variables |= {"TF_CONFIG": ""}
@@ -166,4 +166,4 @@ class Member:
             doing="measuring all-reduces",
             hide_gpu=not has_cards,
         )
-        return to_builtins(replace(found, rank=self._seat.rank))
+        return to_builtins(replace(found, rank=self._process.rank))

@@ -26,8 +26,8 @@ from tfdyno.core.cluster.cluster_facts import (
     NodeFacts,
     SharedView,
 )
-from tfdyno.engines.meeting import rendezvous
-from tfdyno.engines.meeting.rounds import Round, take_part
+from tfdyno.engines.rendezvous import rendezvous
+from tfdyno.engines.rendezvous.rounds import Round, take_part
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.doctor._cluster_judge import judge
 from tfdyno.jobs.doctor._cluster_member import PREFIX, Member
@@ -85,24 +85,24 @@ def doctor_cluster(
         UsageError: Nothing tells of other nodes, or what is told does not fit together.
         ToolError: Worker 0 does not answer.
     """
-    seat = cluster_of(environment, nodes=asked.nodes, rank=asked.rank, port=asked.port)
-    if seat is None:
+    process = cluster_of(environment, nodes=asked.nodes, rank=asked.rank, port=asked.port)
+    if process is None:
         raise UsageError(
             "nothing tells of other nodes",
             remedy="let the engine start it on each node, as srun tfdyno doctor --cluster, or try "
             "it here with --nodes 2",
         )
     folder = Path(asked.output)
-    member = Member(seat, folder, environment, progress=progress, now=now)
-    progress(f"worker {seat.rank} of {seat.size}, as {seat.told_by} says")
+    member = Member(process, folder, environment, progress=progress, now=now)
+    progress(f"worker {process.rank} of {process.size}, as {process.told_by} says")
     with contextlib.closing(member):
-        if seat.rank == 0:
+        if process.rank == 0:
             limit_s = positive(environment.get(SHARED_VARIABLE) or SHARED_S, SHARED_VARIABLE)
-            check = _Check(seat, member, asked, progress, now, limit_s)
+            check = _Check(process, member, asked, progress, now, limit_s)
             facts = _led(check)
             return judge(facts, link=asked.link)
         rendezvous.join_rendezvous(
-            seat,
+            process,
             SPOKEN,
             lambda _message: None,
             tell=progress,
@@ -117,7 +117,7 @@ def _led(check: _Check) -> ClusterFacts:
     member = check.member
     try:
         rendezvous.serve_rendezvous(
-            check.seat, SPOKEN, {}, tell=check.progress, wait_s=check.asked.wait_s,
+            check.process, SPOKEN, {}, tell=check.progress, wait_s=check.asked.wait_s,
             stay=lambda lines: check.run(Round(lines, member.act)),
         )  # fmt: skip
     except TfdynoError as error:
@@ -134,7 +134,7 @@ def _node(plain: object) -> NodeFacts:
 class _Check:
     """What is found step by step, so that it is kept where a later step fails."""
 
-    seat: ProcessRank
+    process: ProcessRank
     member: Member
     asked: ClusterRequest
     progress: Callable[[str], None]
@@ -152,7 +152,7 @@ class _Check:
     def facts(self) -> ClusterFacts:
         """Return all that was found so far."""
         return ClusterFacts(
-            size=self.seat.size,
+            size=self.process.size,
             wanted_cards=self.asked.gpus_per_node or 0,
             nodes=self.nodes,
             clocks=self.clocks,
@@ -213,7 +213,7 @@ class _Check:
                 if isinstance(rate, TfdynoError):
                     self.notes.append(f"worker {rank}: {rate}")
                     continue
-                receiver = (rank + 1) % self.seat.size
+                receiver = (rank + 1) % self.process.size
                 self.links.append(LinkRate(sender=rank, receiver=receiver, bytes_per_s=rate))
         company.ask_all("quiet")
 
@@ -285,7 +285,7 @@ class _Check:
             except TfdynoError as error:
                 wrote[rank] = replace(speed, error=str(error))
         for rank, speed in wrote.items():
-            other = (rank + 1) % self.seat.size
+            other = (rank + 1) % self.process.size
             try:
                 rate = company.ask(rank, "read", name=f"{stem}-speed-{other}")
                 self.speeds.append(replace(speed, read_bytes_per_s=rate))

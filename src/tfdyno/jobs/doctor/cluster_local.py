@@ -13,9 +13,9 @@ from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.cluster.cluster import TOLD_BY
 from tfdyno.core.cluster.cluster_facts import ClusterReport
 from tfdyno.core.cluster.launch_plan import LaunchPlan
-from tfdyno.engines.meeting.tf_config import free_ports, loopback_variables
 from tfdyno.engines.process.local import Limits, attend, together
 from tfdyno.engines.process.process import Command
+from tfdyno.engines.rendezvous.tf_config import free_ports, loopback_variables
 from tfdyno.jobs.child.worker import PROGRESS, silent
 from tfdyno.jobs.launch.launch import own_share
 from tfdyno.jobs.launch.local import judged

@@ -30,7 +30,7 @@ class Board:
     def __init__(self) -> None:
         """Begin with nobody having said anything."""
         self._said: list[Said] = []
-        self._seats: dict[str, dict[int, str]] = {}
+        self._addresses: dict[str, dict[int, str]] = {}
         self._heard_s = float("-inf")
         self._stops = False
 
@@ -44,9 +44,9 @@ class Board:
             size: Workers of the group.
         """
         self._heard_s = time.monotonic()
-        seats = self._seats.setdefault(group, {})
-        seats[rank] = address
-        return tuple(seats[one] for one in range(size)) if len(seats) == size else ()
+        addresses = self._addresses.setdefault(group, {})
+        addresses[rank] = address
+        return tuple(addresses[one] for one in range(size)) if len(addresses) == size else ()
 
     def say(self, said: list[Said]) -> bool:
         """Take what a worker says; whether it is asked to end."""

@@ -16,9 +16,9 @@ from tfdyno.core.cluster.cluster import TOLD_BY
 from tfdyno.core.cluster.launch_plan import UNFINISHED, LaunchPlan, node_words
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import TrainOutcome
-from tfdyno.engines.meeting.tf_config import free_ports, loopback_variables
 from tfdyno.engines.process.local import Crew, Limits, attend, together
 from tfdyno.engines.process.process import Command, Process
+from tfdyno.engines.rendezvous.tf_config import free_ports, loopback_variables
 from tfdyno.jobs.child.worker import PROGRESS, crash_of, silent
 from tfdyno.jobs.holders.guard import visible_to
 from tfdyno.jobs.holders.room import wait_for_room

@@ -21,8 +21,8 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat
 from tfdyno.core.train.jax_plan import JaxPlan, check_recipe
 from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS, RunSettings, TrainOutcome
-from tfdyno.engines.meeting import rendezvous
 from tfdyno.engines.process import faults
+from tfdyno.engines.rendezvous import rendezvous
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.train.jax_script import check_script
 from tfdyno.jobs.train.resume import digest_of
@@ -96,26 +96,26 @@ def node(
         UsageError: The plan, the workload or the recipe is wrong, or the nodes do not fit together.
         ToolError: Another process is missing, a port is taken, or training failed.
     """
-    seat = cluster_of(environment, nodes=asked.nodes, rank=asked.rank, port=asked.port)
-    request = _set_up(asked.request, seat, asked.gpus_per_node)
+    process = cluster_of(environment, nodes=asked.nodes, rank=asked.rank, port=asked.port)
+    request = _set_up(asked.request, process, asked.gpus_per_node)
     check(request)
     if request.jax:
         check_script(request.workload)
     _check_cards(asked.gpus_per_node or 0, environment.get("CUDA_VISIBLE_DEVICES"))
-    if seat is None:
+    if process is None:
         return _ended(0, train(request, progress=progress, output=output))
     try:
-        return _with_others(asked, request, seat, environment, progress, output)
+        return _with_others(asked, request, process, environment, progress, output)
     except UsageError as error:
         if faults.tells_of_a_loss(str(error)):  # nobody's use is wrong, and all may begin again
-            raise _lost(seat, error) from None
+            raise _lost(process, error) from None
         raise
 
 
-def _lost(seat: ProcessRank, error: UsageError) -> ToolError:
+def _lost(process: ProcessRank, error: UsageError) -> ToolError:
     """Return the sentence of one whose training failed as another process was gone."""
-    own = f"worker {seat.rank}"
-    other = f"worker {1 - seat.rank}" if seat.size == 2 else "another worker"
+    own = f"worker {process.rank}"
+    other = f"worker {1 - process.rank}" if process.size == 2 else "another worker"
     named = faults.accused_in(str(error))
     what = f"{own} lost {named if named and named != own else other} while it trained"
     remedy = "look at what that one said last; when all are started again they go on from the "
@@ -125,25 +125,25 @@ def _lost(seat: ProcessRank, error: UsageError) -> ToolError:
 def _with_others(
     asked: NodeRequest,
     request: TrainRequest,
-    seat: ProcessRank,
+    process: ProcessRank,
     environment: Mapping[str, str],
     progress: Callable[[str], None],
     output: Callable[[str], None],
 ) -> NodeEnd:
     facts = facts_of(request.workload, with_jax=request.jax is not None)
-    progress(f"worker {seat.rank} of {seat.size}, as {seat.told_by} says")
-    if seat.rank == 0:
-        rendezvous.check_port(seat)
+    progress(f"worker {process.rank} of {process.size}, as {process.told_by} says")
+    if process.rank == 0:
+        rendezvous.check_port(process)
 
         def meet(run: Run) -> None:
             message = _message(run)
-            rendezvous.serve_rendezvous(seat, facts, message, tell=progress, wait_s=asked.wait_s)
+            rendezvous.serve_rendezvous(process, facts, message, tell=progress, wait_s=asked.wait_s)
 
-        workers = Workers(seat=seat, meet=meet)
+        workers = Workers(process=process, meet=meet)
         return _ended(0, train(request, progress=progress, output=output, workers=workers))
     folder = Path(request.settings.output).absolute()
     message = rendezvous.join_rendezvous(
-        seat,
+        process,
         facts,
         lambda told: _check_shared(folder, told, environment),
         tell=progress,
@@ -159,7 +159,7 @@ def _with_others(
         folder=folder,
         data=str(message["data"]),
         spot=request.spot,
-        seat=seat,
+        process=process,
         jax=from_builtins(message["jax"], JaxPlan, where="what worker 0 says")
         if message.get("jax")
         else None,
@@ -170,7 +170,7 @@ def _with_others(
     )
     keep = RunFolder(folder).leave_retreats
     session = run_session(run, progress=progress, output=output, keep=keep)
-    return NodeEnd(rank=seat.rank, outcome=session.outcome, trained=None)
+    return NodeEnd(rank=process.rank, outcome=session.outcome, trained=None)
 
 
 def facts_of(workload: Workload, *, with_jax: bool = False) -> dict[str, str]:
@@ -199,7 +199,7 @@ def _version(*names: str) -> str:
     return "none"
 
 
-def _set_up(request: TrainRequest, seat: ProcessRank | None, gpus: int | None) -> TrainRequest:
+def _set_up(request: TrainRequest, process: ProcessRank | None, gpus: int | None) -> TrainRequest:
     """Return the question with the strategy that so many processes and cards need."""
     if not request.settings.output:
         raise UsageError("a node needs the folder of the run", remedy="name it with --output")
@@ -207,8 +207,8 @@ def _set_up(request: TrainRequest, seat: ProcessRank | None, gpus: int | None) -
     strategy = recipe.strategy
     if request.jax:
         check_recipe(recipe)  # Keras' distribution stands for a strategy
-    elif seat:
-        check_strategy(strategy, seat.size)
+    elif process:
+        check_strategy(strategy, process.size)
         strategy = "multiworker"
     elif not strategy and (gpus or 0) > 1:
         strategy = "mirrored"

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, failure_of
 from tfdyno.core.cluster.cluster import RANK, TOLD_BY, WORKERS
-from tfdyno.engines.meeting.tf_config import free_ports, loopback_variables
 from tfdyno.engines.process.faults import Fault
 from tfdyno.engines.process.local import ECHO_S, together
 from tfdyno.engines.process.process import Command, Process
+from tfdyno.engines.rendezvous.tf_config import free_ports, loopback_variables
 from tfdyno.jobs.child.worker import PROGRESS
 from tfdyno.jobs.launch._ray_board import Kind, Said
 from tfdyno.jobs.launch._ray_failures import NodeFailed

@@ -20,7 +20,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat, told_of
 from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.core.train.training import CHECKPOINTS, MARKERS, RunSettings, TrainOutcome
-from tfdyno.engines.meeting.tf_config import (
+from tfdyno.engines.rendezvous.tf_config import (
     Task,
     chief_of,
     loopback_variables,
@@ -67,7 +67,7 @@ class Run:
     folder: Path
     data: str = ""
     spot: str = ""
-    seat: ProcessRank | None = None
+    process: ProcessRank | None = None
     """The rank of this process among others that an engine has started; None: nobody else has."""
     jax: JaxPlan | None = None
     """The plan on Keras' JAX backend; None: it runs on TensorFlow's."""
@@ -114,7 +114,7 @@ def run_session(
         recipe=run.recipe,
         had=run.retreats,
         has_graph=run.jax is None and run.recipe.strategy != "tpu",
-        may=run.seat is None,
+        may=run.process is None,
         tell=output,
         keep=keep,
     )
@@ -209,26 +209,31 @@ def _once(
         Sampler(visible=visible, interval_s=PORTION_S) as sampler,
         _spot_watched(run, pids, notices),
     ):
-        common["env"] = {**variables, **room.variables, **programs, **_seat_variables(run.seat)}
+        common["env"] = {
+            **variables,
+            **room.variables,
+            **programs,
+            **_cluster_variables(run.process),
+        }
 
         def started(pid: int) -> None:
             pids.append(pid)
             sampler.watch(pid)  # of several the first, which is the chief
 
-        own = Task(kind="worker", index=run.seat.rank if run.seat else 0)
+        own = Task(kind="worker", index=run.process.rank if run.process else 0)
         log = run.folder / LOGS / own.log_name
         if run.jax:
             on_jax = TrainOnJax(
                 training=training,
                 plan=run.jax,
-                addresses=run.seat.addresses if run.seat else (),
+                addresses=run.process.addresses if run.process else (),
                 rank=own.index,
                 gpus=run.gpus,
             )
             outcome = run_child(
                 TRAIN_ON_JAX, on_jax, output=output, log=log, started=started, **common
             )
-        elif not run.seat and (tasks := _tasks(run.recipe, visible)):
+        elif not run.process and (tasks := _tasks(run.recipe, visible)):
             outcome = run_children(
                 TRAIN,
                 [training] * len(tasks),
@@ -272,12 +277,12 @@ def _every(raw: Value, every: int, count: int) -> Value:
     return [_every(one, every, count) for one in raw] if many else raw
 
 
-def _seat_variables(seat: ProcessRank | None) -> dict[str, str]:
+def _cluster_variables(process: ProcessRank | None) -> dict[str, str]:
     """Return what tells TensorFlow of the others, and keeps its messages away from a proxy."""
-    if seat is None:
+    if process is None:
         return {}
-    hosts = [host_of(address) for address in seat.addresses]
-    return {"TF_CONFIG": tf_config_of(seat)} | loopback_variables(os.environ, hosts)
+    hosts = [host_of(address) for address in process.addresses]
+    return {"TF_CONFIG": tf_config_of(process)} | loopback_variables(os.environ, hosts)
 
 
 def _tasks(recipe: Recipe, visible: str | None) -> tuple[Task, ...]:

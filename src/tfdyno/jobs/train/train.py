@@ -65,7 +65,7 @@ class TrainRequest:
 class Workers:
     """The other processes of a training that an engine has started."""
 
-    seat: ProcessRank
+    process: ProcessRank
     """The rank of this process, which is the one that writes."""
     meet: Callable[[Run], object]
     """Called before the first step: waits for the others and tells them how it is trained."""
@@ -124,7 +124,7 @@ def train(
             data=record.data,
             spot=request.spot,
             folder=folder.path,
-            seat=workers.seat if workers else None,
+            process=workers.process if workers else None,
             jax=record.jax,
             gpus=request.gpus,
             wait_free=request.wait_free,

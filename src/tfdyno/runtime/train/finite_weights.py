@@ -41,9 +41,9 @@ class NanWeights(NanLoss):
 class FiniteWeights:
     """Looks at the weights of a training between two steps."""
 
-    def __init__(self, model: Model, meeting: Consensus) -> None:
+    def __init__(self, model: Model, consensus: Consensus) -> None:
         """Take the model, and with whom the end is agreed on."""
-        self._model, self._meeting = model, meeting
+        self._model, self._consensus = model, consensus
 
     def check(self, epoch: int, step: int, logs: Mapping[str, Any]) -> None:
         """Look at all weights; a joint operation where there are other workers.
@@ -58,7 +58,7 @@ class FiniteWeights:
                 loss is.
         """
         path = lost_weight(self._model)
-        if self._meeting.agree(always=True, nan=bool(path)):
+        if self._consensus.agree(always=True, nan=bool(path)):
             check_losses(logs, epoch + 1, step)  # the watch reads it a second later
             raise NanWeights(path or ELSEWHERE, epoch=epoch + 1, step=step)
 

@@ -74,7 +74,7 @@ class _Session(TrainSession):
         self._random: dict[str, Any] = {}
         """The random generators before anything of the data was read."""
         self._is_verified = False
-        self._asks_each_step = self.meeting.is_joint or self.settings.checkpoint_steps > 0
+        self._asks_each_step = self.consensus.is_joint or self.settings.checkpoint_steps > 0
 
     def _enter(self, stack: contextlib.ExitStack) -> None:
         if self.found:
@@ -117,9 +117,9 @@ class _Session(TrainSession):
         early = self.checkpoints is not None or bool(self.settings.first_weights)
         self.engine.build(dataset.element_spec, batch_size=size, early=early)
         self.samples_per_step, self.compiled = size, self.engine.compiled
-        if self.meeting.is_joint and self.engine.composed:
+        if self.consensus.is_joint and self.engine.composed:
             self.workers = WorkerGroup(self.model, self.engine.composed)
-            self.meeting.exchange_by(self.workers.table)
+            self.consensus.exchange_by(self.workers.table)
         if self.settings.first_weights:
             begin_with(self.model, Path(self.settings.first_weights))
         if self.found:
@@ -153,7 +153,7 @@ class _Session(TrainSession):
 
     def _tests(self) -> None:
         """Stop before the test function runs, with the state from before validation."""
-        if self.stop and self._before_validation and not self.meeting.is_joint:
+        if self.stop and self._before_validation and not self.consensus.is_joint:
             for variable, value in self._before_validation:
                 variable.assign(value)
             if self.checkpoints:
@@ -173,7 +173,7 @@ class _Session(TrainSession):
     def begin_validation(self, logs: Logs = None) -> None:
         """Validation is to start: keep the metrics of the training for a stop in it."""
         super().begin_validation()
-        if self.checkpoints and not self.meeting.is_joint:
+        if self.checkpoints and not self.consensus.is_joint:
             self._before_validation = [(v, v.numpy()) for v in self.model.metrics_variables]
 
     def _epoch_ended(self, epoch: int, logs: Logs) -> None:
@@ -186,7 +186,7 @@ class _Session(TrainSession):
 
     def _lost(self, error: NanLoss) -> Finding:
         """Go back to the last good checkpoint, and look for where the number was lost."""
-        if self.meeting.is_joint or self.engine.is_scheduled:  # repeating needs all processes
+        if self.consensus.is_joint or self.engine.is_scheduled:  # repeating needs all processes
             return super()._lost(error)
         good = keep_good(self.checkpoints) if self.checkpoints else None
         if good and self.checkpoints:

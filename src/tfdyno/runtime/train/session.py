@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tfdyno.runtime.checkpoint.files import Checkpoint
     from tfdyno.runtime.checkpoint.state import State
 
-MEETING = ".meeting"
+CONSENSUS = ".meeting"
 """The folder in the folder of a run where workers meet."""
 
 
@@ -102,9 +102,9 @@ class TrainSession(ABC):
         self.extra: dict[str, Any] = {}
         self.logs: dict[str, Any] = {}
         self._writes = writes
-        folder = Path(self.settings.output, MEETING) if self.settings.output else None
-        self.meeting = Consensus(folder, rank=rank, count=count)
-        self.weights = FiniteWeights(model, self.meeting)
+        folder = Path(self.settings.output, CONSENSUS) if self.settings.output else None
+        self.consensus = Consensus(folder, rank=rank, count=count)
+        self.weights = FiniteWeights(model, self.consensus)
 
     # What differs
 
@@ -154,7 +154,7 @@ class TrainSession(ABC):
                 self.checkpoints.wait()
                 self.notes += self.checkpoints.notes
         outcome = self._outcome(stopped, findings)
-        self.meeting.leave()
+        self.consensus.leave()
         return outcome
 
     @property
@@ -265,7 +265,7 @@ class TrainSession(ABC):
         try:
             return self.plan.watch.steps(done, logs)
         except NanLoss as error:
-            if not self.meeting.is_joint:
+            if not self.consensus.is_joint:
                 raise
             self.nan = self.nan or error
             return True
@@ -274,8 +274,8 @@ class TrainSession(ABC):
         """Do what is due between two steps: end it, keep a checkpoint, or both."""
         checkpoints, place = self.checkpoints, self.place
         due = checkpoints.due(self.step, time.monotonic()) if checkpoints else False
-        agreed = self.meeting.agree(
-            nan=bool(self.nan), stop=bool(self.stop), save=due and self.meeting.leads
+        agreed = self.consensus.agree(
+            nan=bool(self.nan), stop=bool(self.stop), save=due and self.consensus.leads
         )
         if "nan" in agreed:
             raise self.nan or NanLoss("loss", math.nan, epoch=place.epoch + 1, step=place.step)
@@ -385,7 +385,7 @@ class TrainSession(ABC):
         self.weights.check(epoch, self.place.step, logs)
         self._epoch_ended(epoch, logs)
         wishes = {"stop": bool(self.stop), "end": bool(self.model.stop_training)}
-        agreed = self.meeting.agree(always=True, **wishes)
+        agreed = self.consensus.agree(always=True, **wishes)
         self.model.stop_training = "end" in agreed  # a callback of one worker ends it for all
         stops = "stop" in agreed
         if self.checkpoints:

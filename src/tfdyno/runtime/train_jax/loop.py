@@ -138,8 +138,8 @@ class _Session(TrainSession):
         if self.found:
             self._restore(self.found)
             self._allow_no_batch()
-        if self.meeting.is_joint:
-            self.meeting.exchange_by(self._numbers_of_all)
+        if self.consensus.is_joint:
+            self.consensus.exchange_by(self._numbers_of_all)
 
     def _allow_no_batch(self) -> None:
         """Let an epoch of which all steps are done end, for which Keras wants logs."""

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.engines.meeting.tf_config import (
+from tfdyno.engines.rendezvous.tf_config import (
     Task,
     addresses,
     chief_of,

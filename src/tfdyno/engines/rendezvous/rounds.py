@@ -1,4 +1,4 @@
-"""After the meeting: worker 0 asks the others to do something, all at once or one by one."""
+"""After the rendezvous: worker 0 asks the others to do something, all at once or one by one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, ToolError
-from tfdyno.engines.meeting.rendezvous_line import plain, rebuilt, received, send, worker
+from tfdyno.engines.rendezvous.rendezvous_line import plain, rebuilt, received, send, worker
 
 if TYPE_CHECKING:
     import socket

@@ -9,11 +9,11 @@ import pytest
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.cluster.cluster import ProcessRank
-from tfdyno.engines.meeting.rendezvous_line import bound, listening, put, received, send
-from tfdyno.engines.meeting.tf_config import free_ports
+from tfdyno.engines.rendezvous.rendezvous_line import bound, listening, put, received, send
+from tfdyno.engines.rendezvous.tf_config import free_ports
 
 
-def seat(host: str) -> ProcessRank:
+def process(host: str) -> ProcessRank:
     (port,) = free_ports(1)
     return ProcessRank(rank=0, addresses=(f"{host}:{port}",), told_by="a test")
 
@@ -23,7 +23,7 @@ def call(own: ProcessRank, host: str) -> socket.socket:
 
 
 def test_a_port_that_is_only_looked_at_takes_no_call() -> None:
-    own = seat("127.0.0.1")
+    own = process("127.0.0.1")
     with contextlib.closing(bound(own)), pytest.raises(ConnectionRefusedError):
         call(own, "127.0.0.1")
     with contextlib.closing(listening(own)):
@@ -32,7 +32,7 @@ def test_a_port_that_is_only_looked_at_takes_no_call() -> None:
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6 here")
 def test_loopback_of_ipv6_is_loopback_as_well() -> None:
-    own = seat("[::1]")
+    own = process("[::1]")
     with contextlib.closing(listening(own)) as listener:
         assert listener.getsockname()[0] == "::1"
         call(own, "::1").close()

@@ -9,7 +9,7 @@ import pytest
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.cluster.cluster import cluster_of
-from tfdyno.engines.meeting.sagemaker_hosts import with_hosts
+from tfdyno.engines.rendezvous.sagemaker_hosts import with_hosts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +26,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_container_without_the_toolkit_knows_its_cluster(file: Path) -> None:
-    seat = cluster_of(with_hosts({"A": "1"}, file), nodes=2)
-    assert seat
-    assert (seat.rank, seat.addresses) == (1, ("algo-1:12355", "algo-2:12355"))
+    process = cluster_of(with_hosts({"A": "1"}, file), nodes=2)
+    assert process
+    assert (process.rank, process.addresses) == (1, ("algo-1:12355", "algo-2:12355"))
 
 
 def test_what_the_toolkit_says_is_kept(file: Path) -> None:

@@ -31,23 +31,23 @@ def worker(rank: int) -> str:
     return f"worker {rank}"
 
 
-def listening(seat: ProcessRank) -> socket.socket:
+def listening(process: ProcessRank) -> socket.socket:
     """Return a socket that listens on this process' port; raises ``ToolError``."""
-    listener = bound(seat)
+    listener = bound(process)
     try:
         listener.listen(1024)
     except OSError as error:
         listener.close()
-        raise _no_port(seat, error) from None
+        raise _no_port(process, error) from None
     return listener
 
 
-def bound(seat: ProcessRank) -> socket.socket:
+def bound(process: ProcessRank) -> socket.socket:
     """Return a socket on this process' port that does not listen yet; raises ``ToolError``.
 
     It is one of loopback alone where all are on this machine.
     """
-    host, port = host_of(seat.own), port_of(seat.own)
+    host, port = host_of(process.own), port_of(process.own)
     is_dual = socket.has_dualstack_ipv6() and host not in LOOPBACKS
     is_6 = is_dual or host == LOOPBACK_6
     place = (LOOPBACK_6 if host == LOOPBACK_6 else LOOPBACK) if host in LOOPBACKS else ""
@@ -61,20 +61,20 @@ def bound(seat: ProcessRank) -> socket.socket:
                 found.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not is_dual))
             found.bind((place, port))
         except OSError as error:
-            raise _no_port(seat, error) from None
+            raise _no_port(process, error) from None
         stack.pop_all()
         return found
 
 
-def _no_port(seat: ProcessRank, error: OSError) -> ToolError:
-    port = port_of(seat.own)
+def _no_port(process: ProcessRank, error: OSError) -> ToolError:
+    port = port_of(process.own)
     if error.errno == errno.EADDRINUSE:
         return ToolError(
-            f"port {port} of {worker(seat.rank)} is taken",
+            f"port {port} of {worker(process.rank)} is taken",
             why=f"another program on {socket.gethostname()} listens there",
             remedy="end it, or choose another port with --port",
         )
-    what = f"{worker(seat.rank)} cannot listen on port {port}"
+    what = f"{worker(process.rank)} cannot listen on port {port}"
     return ToolError(what, why=error.strerror or str(error))
 
 

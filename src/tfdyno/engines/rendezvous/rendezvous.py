@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.cluster.cluster import ProcessRank, host_of, port_of
-from tfdyno.engines.meeting.rendezvous_line import (
+from tfdyno.engines.rendezvous.rendezvous_line import (
     HELLO_S,
     bound,
     listening,
@@ -55,7 +55,7 @@ class _Peer:
     connection: socket.socket
     rank: int
     host: str
-    process: int
+    process_id: int
     facts: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -66,7 +66,7 @@ class _Peer:
     @property
     def place(self) -> str:
         """Where it runs, in words."""
-        return f"process {self.process} on {self.host}"
+        return f"process {self.process_id} on {self.host}"
 
     @property
     def is_gone(self) -> bool:
@@ -80,16 +80,16 @@ class _Peer:
             return True
 
 
-def check_port(seat: ProcessRank) -> None:
+def check_port(process: ProcessRank) -> None:
     """Refuse to go on where something listens on this process' port; raises ``ToolError``.
 
     It does not listen itself: another process that calls at this moment would be hung up.
     """
-    bound(seat).close()
+    bound(process).close()
 
 
 def serve_rendezvous(
-    seat: ProcessRank,
+    process: ProcessRank,
     facts: Facts,
     message: Mapping[str, Any],
     *,
@@ -100,7 +100,7 @@ def serve_rendezvous(
     """Wait for all others as worker 0, give them the message, and let them begin together.
 
     Args:
-        seat: Of worker 0.
+        process: Worker 0.
         facts: What this process runs, which has to be the same everywhere.
         message: What the others need to know.
         tell: Called with who is still waited for.
@@ -112,11 +112,11 @@ def serve_rendezvous(
         ToolError: One is missing, its check failed, or the port is taken.
     """
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(listening(seat))
+        listener = stack.enter_context(listening(process))
         peers: dict[int, _Peer] = {}
         stack.callback(_hang_up, peers)
         try:
-            _gather(seat, listener, peers, tell, wait_s, stack)
+            _gather(process, listener, peers, tell, wait_s, stack)
             _compare(facts, peers)
             for peer in peers.values():
                 send(peer.connection, {"welcome": dict(message)}, peer.name)
@@ -135,7 +135,7 @@ def serve_rendezvous(
 
 
 def join_rendezvous(
-    seat: ProcessRank,
+    process: ProcessRank,
     facts: Facts,
     check: Callable[[dict[str, Any]], object],
     *,
@@ -146,7 +146,7 @@ def join_rendezvous(
     """Call worker 0 as any other worker, check what it says, and begin when all begin.
 
     Args:
-        seat: Of this process.
+        process: This one.
         facts: What it runs.
         check: Raises ``TfdynoError`` where the message does not hold here.
         tell: Called with what is waited for.
@@ -160,10 +160,10 @@ def join_rendezvous(
         UsageError: This one is there twice, or runs other versions.
         ToolError: Worker 0 does not answer, or somebody's check failed.
     """
-    check_port(seat)
-    connection, message = _welcomed(seat, facts, tell, wait_s)
+    check_port(process)
+    connection, message = _welcomed(process, facts, tell, wait_s)
     with contextlib.closing(connection):
-        name = f"worker 0 at {seat.addresses[0]}"
+        name = f"worker 0 at {process.addresses[0]}"
         try:
             check(message)
         except TfdynoError as error:
@@ -171,7 +171,7 @@ def join_rendezvous(
                 send(connection, {"fault": plain(error)}, name)
             raise
         send(connection, {"checked": True}, name)
-        _from_leader(connection, "go", ANSWER_S, seat)
+        _from_leader(connection, "go", ANSWER_S, process)
         if stay:
             stay(connection, message)
         return message
@@ -183,7 +183,7 @@ def _hang_up(peers: Mapping[int, _Peer]) -> None:
 
 
 def _gather(
-    seat: ProcessRank,
+    process: ProcessRank,
     listener: socket.socket,
     peers: dict[int, _Peer],
     tell: Tell,
@@ -192,14 +192,14 @@ def _gather(
 ) -> None:
     """Take calls until each rank has called once."""
     nonce = secrets.token_hex(8)
-    mirror = _call_self(seat, nonce)
+    mirror = _call_self(process, nonce)
     if mirror:
         stack.callback(mirror.close)
     until_s, told = time.monotonic() + wait_s, 0.0
-    while missing := [r for r in range(1, seat.size) if r not in peers or peers[r].is_gone]:
+    while missing := [r for r in range(1, process.size) if r not in peers or peers[r].is_gone]:
         now_s = time.monotonic()
         if now_s >= until_s:
-            raise _nobody(seat, missing, wait_s)
+            raise _nobody(process, missing, wait_s)
         if now_s >= told:
             tell(f"waiting for {_names(missing)}")
             told = now_s + 15.0
@@ -210,14 +210,14 @@ def _gather(
             mirror = None
         if listener in ready:
             with contextlib.suppress(OSError):
-                _admit(seat, listener.accept()[0], peers, nonce)
+                _admit(process, listener.accept()[0], peers, nonce)
 
 
-def _call_self(seat: ProcessRank, nonce: str) -> socket.socket | None:
+def _call_self(process: ProcessRank, nonce: str) -> socket.socket | None:
     """Call worker 0 at its address: another one that answers there says so."""
     try:
-        connection = socket.create_connection((host_of(seat.own), port_of(seat.own)), HELLO_S)
-        hello = {"rank": 0, "size": seat.size, "host": socket.gethostname()}
+        connection = socket.create_connection((host_of(process.own), port_of(process.own)), HELLO_S)
+        hello = {"rank": 0, "size": process.size, "host": socket.gethostname()}
     except (OSError, UnicodeError):
         return None  # its own name may not lead to it
     try:
@@ -239,14 +239,14 @@ def _look_into(mirror: socket.socket) -> None:
 
 
 def _admit(
-    seat: ProcessRank, connection: socket.socket, peers: dict[int, _Peer], nonce: str
+    process: ProcessRank, connection: socket.socket, peers: dict[int, _Peer], nonce: str
 ) -> None:
     """Take one call; a stranger's is hung up."""
     try:
         hello = received(connection, HELLO_S)
         peer = _Peer(
             connection=connection, rank=int(hello["rank"]), host=str(hello["host"]),
-            process=int(hello["process"]),
+            process_id=int(hello["process"]),
             facts={str(k): str(v) for k, v in (hello.get("facts") or {}).items()},
         )  # fmt: skip
         size = int(hello["size"])
@@ -262,8 +262,8 @@ def _admit(
         error = _twice(0, *places)
     elif before and not before.is_gone:
         error = _twice(peer.rank, before.place, peer.place)
-    elif size != seat.size or peer.rank >= seat.size:
-        what = f"{worker(peer.rank)} counts {size} processes, and worker 0 counts {seat.size}"
+    elif size != process.size or peer.rank >= process.size:
+        what = f"{worker(peer.rank)} counts {size} processes, and worker 0 counts {process.size}"
         error = UsageError(what, remedy="start them all from the same plan")
     else:
         if before:
@@ -284,11 +284,11 @@ def _twice(rank: int, first: str, second: str) -> UsageError:
     )
 
 
-def _nobody(seat: ProcessRank, missing: list[int], wait_s: float) -> ToolError:
-    where = ", ".join(seat.addresses[rank] for rank in missing[:4])
+def _nobody(process: ProcessRank, missing: list[int], wait_s: float) -> ToolError:
+    where = ", ".join(process.addresses[rank] for rank in missing[:4])
     return ToolError(
         f"{_names(missing)} did not come within {wait_s:.0f} s",
-        why=f"worker 0 waited at {seat.own} for {where}",
+        why=f"worker 0 waited at {process.own} for {where}",
         remedy="look whether it started, and whether it can reach that port",
     )
 
@@ -319,20 +319,20 @@ def _hear_checked(peer: _Peer) -> None:
 
 
 def _welcomed(
-    seat: ProcessRank, facts: Facts, tell: Tell, wait_s: float
+    process: ProcessRank, facts: Facts, tell: Tell, wait_s: float
 ) -> tuple[socket.socket, dict[str, Any]]:
     """Return the line to worker 0, and what it says; who hangs up before that is not there yet."""
     until_s = time.monotonic() + wait_s
-    hello = {"rank": seat.rank, "size": seat.size, "host": socket.gethostname()}
+    hello = {"rank": process.rank, "size": process.size, "host": socket.gethostname()}
     hello |= {"tfdyno": 1, "process": os.getpid(), "facts": dict(facts)}
     while True:
         with contextlib.ExitStack() as stack:
-            connection = stack.enter_context(_called(seat, tell, until_s, wait_s))
+            connection = stack.enter_context(_called(process, tell, until_s, wait_s))
             try:
                 put(connection, hello)
-                tell(f"waiting for the other {seat.size - 1} workers")
+                tell(f"waiting for the other {process.size - 1} workers")
                 # The others may come as late as this one might have.
-                message: dict[str, Any] = _from_leader(connection, "welcome", wait_s, seat)
+                message: dict[str, Any] = _from_leader(connection, "welcome", wait_s, process)
             except ConnectionError:
                 time.sleep(RETRY_S)
                 continue
@@ -340,9 +340,9 @@ def _welcomed(
             return connection, message
 
 
-def _called(seat: ProcessRank, tell: Tell, until_s: float, wait_s: float) -> socket.socket:
+def _called(process: ProcessRank, tell: Tell, until_s: float, wait_s: float) -> socket.socket:
     """Return the line to worker 0, as soon as it answers."""
-    address, told, why = seat.addresses[0], False, "it hung up"
+    address, told, why = process.addresses[0], False, "it hung up"
     while time.monotonic() < until_s:
         try:
             return socket.create_connection((host_of(address), port_of(address)), HELLO_S)
@@ -357,26 +357,26 @@ def _called(seat: ProcessRank, tell: Tell, until_s: float, wait_s: float) -> soc
         time.sleep(RETRY_S)
     raise ToolError(
         f"worker 0 does not answer at {address}",
-        why=f"{worker(seat.rank)} called it for {wait_s:.0f} s, and the last answer was: {why}",
+        why=f"{worker(process.rank)} called it for {wait_s:.0f} s, and the last answer was: {why}",
         remedy="look whether it started, and whether a firewall is between",
     )
 
 
-def _from_leader(connection: socket.socket, key: str, wait_s: float, seat: ProcessRank) -> Value:
+def _from_leader(connection: socket.socket, key: str, wait_s: float, process: ProcessRank) -> Value:
     """Return what worker 0 says; a line that ends before the welcome is ``ConnectionError``."""
     try:
         answer = received(connection, wait_s)
     except (OSError, ToolError) as error:
         if isinstance(error, ConnectionError) and key == "welcome":
             raise
-        what = f"worker 0 at {seat.addresses[0]} does not answer any more"
+        what = f"worker 0 at {process.addresses[0]} does not answer any more"
         remedy = "its own output says why it ended"
-        raise ToolError(what, why=f"{worker(seat.rank)} waited for it: {error}",
+        raise ToolError(what, why=f"{worker(process.rank)} waited for it: {error}",
                         remedy=remedy) from None  # fmt: skip
     if "fault" in answer:
         raise rebuilt(answer["fault"])
     if key not in answer:
-        raise ToolError(f"worker 0 at {seat.addresses[0]} answers something else",
+        raise ToolError(f"worker 0 at {process.addresses[0]} answers something else",
                         why="another program may listen there")  # fmt: skip
     return answer[key]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.cluster.cluster import host_of, port_of
-from tfdyno.engines.meeting.rendezvous_line import HELLO_S, LOOPBACKS, listening, put, received
+from tfdyno.engines.rendezvous.rendezvous_line import HELLO_S, LOOPBACKS, listening, put, received
 
 if TYPE_CHECKING:
     from tfdyno.core.cluster.cluster import ProcessRank
@@ -36,15 +36,15 @@ class Reached:
 
 
 class Ear:
-    """Listens on the port of a seat, and on one that the system chooses, until it is closed."""
+    """Listens on the port of a process, and on one that the system chooses, until it is closed."""
 
-    def __init__(self, seat: ProcessRank, token: str) -> None:
+    def __init__(self, process: ProcessRank, token: str) -> None:
         """Begin; raises ``ToolError`` where the port is taken."""
-        self._seat, self._token = seat, token
+        self._process, self._token = process, token
         self._over = threading.Event()
-        self._listeners = [listening(seat)]
+        self._listeners = [listening(process)]
         try:
-            self._listeners.append(_anywhere(seat))
+            self._listeners.append(_anywhere(process))
         except OSError as error:
             self._listeners[0].close()
             raise ToolError("no port can be listened on", why=str(error)) from None
@@ -74,7 +74,7 @@ class Ear:
             asked = received(line, HELLO_S)
             if asked.get("token") != self._token:
                 return
-            put(line, {"rank": self._seat.rank, "token": self._token})
+            put(line, {"rank": self._process.rank, "token": self._token})
             if asked.get("want") == "stream":
                 put(line, _drained(line))
 
@@ -138,9 +138,9 @@ def _drained(line: socket.socket) -> dict[str, Any]:
     return {"bytes": count, "s": time.perf_counter() - began_s if began_s else 0.0}
 
 
-def _anywhere(seat: ProcessRank) -> socket.socket:
+def _anywhere(process: ProcessRank) -> socket.socket:
     """Return a listener on a port that the system chooses, as NCCL's are."""
-    host = host_of(seat.own)
+    host = host_of(process.own)
     is_6 = socket.has_dualstack_ipv6() and host not in LOOPBACKS
     found = socket.socket(socket.AF_INET6 if is_6 or host == "::1" else socket.AF_INET)
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
-from tfdyno.engines.meeting.rounds import Round, take_part
+from tfdyno.engines.rendezvous.rounds import Round, take_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
