@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.messages.child import Child
@@ -15,15 +16,25 @@ from tfdyno.process import child
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Module, Value
 
-CLUSTER = Child(module="tests.jobs.cluster_child", request=dict, result=dict)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """What each process does."""
+
+    do: str
 
 
-def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
+CLUSTER: Child[Act, dict[str, Any]] = Child(
+    module="tests.jobs.cluster_child", request=Act, result=dict
+)
+
+
+def handle(request: Act, progress: Value) -> dict[str, Any]:
     """Do what the request names."""
     progress("importing TensorFlow")
     import tensorflow as tf
 
-    return {"all-reduce": all_reduce, "schedule": schedule}[request["do"]](tf, progress)
+    return {"all-reduce": all_reduce, "schedule": schedule}[request.do](tf, progress)
 
 
 def all_reduce(tf: Module, progress: Value) -> dict[str, Any]:

@@ -7,9 +7,16 @@ import socket
 
 import pytest
 
-from tfdyno.core.base.errors import ToolError
+from tfdyno.core.base.errors import CompilerError, ToolError, failure_of
 from tfdyno.core.cluster.cluster import ProcessRank
-from tfdyno.engines.rendezvous.rendezvous_line import bound, listening, put, received, send
+from tfdyno.engines.rendezvous.rendezvous_line import (
+    bound,
+    fault_in,
+    listening,
+    put,
+    received,
+    send,
+)
 from tfdyno.engines.rendezvous.tf_config import free_ports
 
 
@@ -52,3 +59,15 @@ def test_who_has_hung_up_is_named() -> None:
     other.close()
     with one, pytest.raises(ToolError, match="worker 3 does not answer any more"):
         send(one, {"a": 1}, "worker 3")
+
+
+def test_a_fault_that_is_told_is_the_error_again_and_a_stranger_s_is_one_as_well() -> None:
+    told = CompilerError("XLA failed", why="no tile", remedy="use less of it")
+    one, other = socket.socketpair()
+    with one, other:
+        put(one, {"fault": failure_of(told)})
+        again = fault_in(received(other, 2.0))
+    assert (type(again), str(again)) == (CompilerError, str(told))
+    assert fault_in({"go": True}) is None
+    for strange in (None, 3, "no", [1], {"what": 3, "kind": "tool"}, {"reason": "none"}):
+        assert str(fault_in({"fault": strange})) == "another worker failed."

@@ -7,7 +7,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +32,14 @@ def handle(request, progress):
 
 child.leave(child.serve(handle, Child(module="kid", request=dict, result=dict)))
 """
-KID = Child(module="kid", request=dict, result=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    question: int = 41
+
+
+KID: Child[Question, Any] = Child(module="kid", request=Question, result=dict)
 
 
 @pytest.fixture
@@ -43,15 +52,13 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert not list((tmp_path / "tmp").iterdir())
 
 
-def write(folder: Path, body: str) -> Child[Value, Value]:
+def write(folder: Path, body: str) -> Child[Question, Any]:
     (folder / "kid.py").write_text(CHILD.format(body=body))
     return KID
 
 
 def ask(folder: Path, body: str, *, timeout_s: float = 20.0) -> Value:
-    return run_child(
-        write(folder, body), {"question": 41}, timeout_s=timeout_s, doing="tracing train.py"
-    )
+    return run_child(write(folder, body), Question(), timeout_s=timeout_s, doing="tracing train.py")
 
 
 def test_a_request_is_answered(modules: Path) -> None:
@@ -61,7 +68,7 @@ def test_a_request_is_answered(modules: Path) -> None:
 def test_progress_lines_reach_the_caller_in_order(modules: Path) -> None:
     said: list[str] = []
     body = "progress('building'); print('noise', file=sys.stderr); progress('tracing')"
-    run_child(write(modules, body), {"question": 1}, progress=said.append, timeout_s=60)
+    run_child(write(modules, body), Question(), progress=said.append, timeout_s=60)
     assert said == ["building", "tracing"]
 
 
@@ -69,7 +76,7 @@ def test_the_caller_learns_the_childs_process_before_it_works(modules: Path) -> 
     pids: list[int] = []
     body = "return {'pid': os.getpid()}"
     kid = write(modules, body)
-    result = run_child(kid, {"question": 1}, timeout_s=60, started=pids.append)
+    result = run_child(kid, Question(), timeout_s=60, started=pids.append)
     assert pids == [result["pid"]]
 
 
@@ -81,7 +88,7 @@ def test_a_caller_that_fails_at_the_start_leaves_no_child(modules: Path) -> None
         raise RuntimeError("no telemetry")
 
     with pytest.raises(RuntimeError):
-        run_child(write(modules, "time.sleep(60)"), {"question": 1}, timeout_s=60, started=fail)
+        run_child(write(modules, "time.sleep(60)"), Question(), timeout_s=60, started=fail)
     assert _is_gone(pids[0])
 
 
@@ -203,7 +210,11 @@ def stopped(folder: Path, then: str, *, grace_s: float, times: int = 1) -> Value
     kid = write(folder, SAVES.format(ready=str(ready), then=then))
     try:
         return run_child(
-            kid, {"question": 41}, timeout_s=60, doing="training train.py", stop_grace_s=grace_s
+            kid,
+            Question(),
+            timeout_s=60,
+            doing="training train.py",
+            stop_grace_s=grace_s,
         )
     finally:
         thread.join()
@@ -246,13 +257,13 @@ def test_sigterm_lets_a_child_save_as_well(modules: Path) -> None:
     code = (
         "import click, json, sys; from pathlib import Path\n"
         "from tfdyno.cli.main import main; from tfdyno.jobs.child.worker import run_child\n"
-        "from tfdyno.core.messages.child import Child\n"
+        "from tfdyno.core.messages.child import Child, Nothing\n"
         "@click.group()\n"
         "def tool(): pass\n"
         "@tool.command()\n"
         "def train():\n"
-        "    kid = Child(module='kid', request=dict, result=dict)\n"
-        "    got = run_child(kid, {'question': 1}, timeout_s=60, stop_grace_s=30)\n"
+        "    kid = Child(module='kid', request=Nothing, result=dict)\n"
+        "    got = run_child(kid, Nothing(), timeout_s=60, stop_grace_s=30)\n"
         f"    Path({str(said)!r}).write_text(json.dumps(got))\n"
         "sys.exit(main(['train'], group=tool))\n"
     )
@@ -275,7 +286,7 @@ def test_a_listener_that_fails_ends_the_child(modules: Path) -> None:
     )
     began = time.monotonic()
     with pytest.raises(BrokenPipeError):
-        run_child(write(modules, body), {"question": 1}, progress=fail, timeout_s=60)
+        run_child(write(modules, body), Question(), progress=fail, timeout_s=60)
     assert time.monotonic() - began < 45
     assert _is_gone(int(pid.read_text()))
 
@@ -293,10 +304,10 @@ def test_a_child_ends_when_its_parent_is_gone(modules: Path) -> None:
     pid = modules / "pid"
     write(modules, f"pathlib.Path({str(pid)!r}).write_text(str(os.getpid())); time.sleep(60)")
     code = (
-        "from tfdyno.core.messages.child import Child; "
+        "from tfdyno.core.messages.child import Child, Nothing; "
         "from tfdyno.jobs.child.worker import run_child; "
-        "kid = Child(module='kid', request=dict, result=dict); "
-        "run_child(kid, {'question': 1}, timeout_s=60)"
+        "kid = Child(module='kid', request=Nothing, result=dict); "
+        "run_child(kid, Nothing(), timeout_s=60)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(modules)}
@@ -309,7 +320,7 @@ def test_a_child_ends_when_its_parent_is_gone(modules: Path) -> None:
 
 def test_an_interpreter_that_is_none_is_a_wrong_request(modules: Path) -> None:
     with pytest.raises(UsageError, match="cannot run /nowhere/python"):
-        run_child(KID, {}, timeout_s=5, python="/nowhere/python")
+        run_child(KID, Question(), timeout_s=5, python="/nowhere/python")
 
 
 def test_another_interpreter_sees_tfdyno_but_not_what_lies_beside_it(modules: Path) -> None:
@@ -318,7 +329,7 @@ def test_another_interpreter_sees_tfdyno_but_not_what_lies_beside_it(modules: Pa
     other.chmod(0o755)
     body = "import importlib.util as u; return {'found': u.find_spec('msgspec') is not None}"
     write(modules, body)
-    assert run_child(KID, {}, timeout_s=60, python=str(other)) == {"found": False}
+    assert run_child(KID, Question(), timeout_s=60, python=str(other)) == {"found": False}
 
 
 def _is_gone(pid: int) -> bool:

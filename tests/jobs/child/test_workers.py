@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,15 @@ def handle(request, progress):
 
 child.leave(child.serve(handle, Child(module="kid", request=dict, result=dict)))
 """
-KID = Child(module="kid", request=dict, result=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    folder: Path
+    do: str
+
+
+KID: Child[Order, dict[str, Any]] = Child(module="kid", request=Order, result=dict)
 WAIT = "time.sleep(60)"
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); progress('deaf'); time.sleep(60)"
 SAVES = """
@@ -80,7 +89,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def run(folder: Path, roles: tuple[Task, ...], *bodies: str, **options: Any) -> dict[str, Any]:
-    requests = [{"folder": str(folder), "do": body} for body in bodies]
+    requests = [Order(folder=folder, do=body) for body in bodies]
     given = {"timeout_s": 30.0, "logs": folder / "logs", "doing": "training train.py", **options}
     return run_children(KID, requests, roles, **given)
 
@@ -306,13 +315,14 @@ def test_nothing_is_left_when_this_program_is_killed(folder: Path) -> None:
     # runs. And a process that the user's code has started watches nothing.
     start = "kid = subprocess.Popen(['sleep', '60']); (here / f'{me}-kid.pid').write_text("
     stuck = start + "str(kid.pid)); ctypes.PyDLL(None).sleep(60)"
-    requests = [{"folder": str(folder), "do": stuck}] * 2
     code = (
         "from pathlib import Path; from tfdyno.jobs.child.workers import run_children; "
         "from tfdyno.engines.rendezvous.tf_config import multiworker; "
         "from tfdyno.core.messages.child import Child; "
-        "kid = Child(module='kid', request=dict, result=dict); "
-        f"run_children(kid, {requests!r}, multiworker(2), timeout_s=60, "
+        "import dataclasses; order = dataclasses.make_dataclass('Order', ['folder', 'do']); "
+        "kid = Child(module='kid', request=order, result=dict); "
+        f"requests = [order({str(folder)!r}, {stuck!r})] * 2; "
+        "run_children(kid, requests, multiworker(2), timeout_s=60, "
         f"logs=Path({str(folder)!r}) / 'logs')"
     )
     files = [folder / f"worker-{i}{kid}.pid" for i in (0, 1) for kid in ("", "-kid")]
@@ -380,8 +390,8 @@ def test_two_real_workers_add_up_their_numbers(
     progress: list[str] = []
     logs = folder / "logs"
     result = run_children(
-        cluster_child.CLUSTER, [{"do": "all-reduce"}] * 2, multiworker(2), timeout_s=240.0,
-        logs=logs, progress=progress.append, start_timeout_s=120.0,
+        cluster_child.CLUSTER, [cluster_child.Act(do="all-reduce")] * 2, multiworker(2),
+        timeout_s=240.0, logs=logs, progress=progress.append, start_timeout_s=120.0,
     )  # fmt: skip
     assert result == {"sum": [3.0] * 4, "replicas": 2, "told": [signal.SIGTERM]}
     assert progress == ["importing TensorFlow", "the cluster stands"]
@@ -397,8 +407,8 @@ def test_a_real_chief_gives_a_step_to_a_worker_and_ends_the_servers(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((ROOT, SRC)))
     started: list[int] = []
     result = run_children(
-        cluster_child.CLUSTER, [{"do": "schedule"}] * 4, parameter_server(), timeout_s=240.0,
-        logs=folder / "logs", started=started.append,
+        cluster_child.CLUSTER, [cluster_child.Act(do="schedule")] * 4, parameter_server(),
+        timeout_s=240.0, logs=folder / "logs", started=started.append,
     )  # fmt: skip
     assert result["value"] == 42.0
     assert "/job:ps/" in result["device"]

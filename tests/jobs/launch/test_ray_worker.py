@@ -7,25 +7,25 @@ import os
 import pickle
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.render.plans import plan
 
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import Failure, ToolError, UsageError
 from tfdyno.engines.process.local import together
 from tfdyno.engines.process.process import Command
 from tfdyno.jobs.child.worker import PROGRESS
 from tfdyno.jobs.launch._ray_board import Board, Said
-from tfdyno.jobs.launch._ray_failures import Fatal, NodeFailed, culprit_of, error_of, fatal_of
+from tfdyno.jobs.launch._ray_failures import Fatal, NodeFailed, culprit_of, fatal_of
 from tfdyno.jobs.launch.ray_worker import Talk, command_of, metrics_of
 from tfdyno.render.launch.ray import ray_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TOLD = {"kind": "tool", "what": "training failed in worker 0", "why": "", "remedy": "",
-        "is_echo": False}  # fmt: skip
+FAILURE = Failure(kind="tool", what="training failed in worker 0")
 PURPOSE = "training train.py"
 
 
@@ -124,25 +124,25 @@ class HealthCheckError(Exception):
 
 
 def test_who_only_lost_another_is_not_blamed() -> None:
-    echo = NodeFailed({**TOLD, "is_echo": True})
-    rank, said = culprit_of({0: echo, 1: HealthCheckError(preempted=False)}, PURPOSE)
+    echo = NodeFailed(FAILURE, True)
+    rank, failure = culprit_of({0: echo, 1: HealthCheckError(preempted=False)}, PURPOSE)
     assert rank == 1
-    assert str(error_of(said)).startswith("training train.py failed in worker 1: its Ray worker")
-    rank, said = culprit_of({0: echo, 1: HealthCheckError(preempted=True)}, PURPOSE)
-    assert "its machine is taken away" in str(error_of(said))
+    assert str(failure.error).startswith("training train.py failed in worker 1: its Ray worker")
+    rank, failure = culprit_of({0: echo, 1: HealthCheckError(preempted=True)}, PURPOSE)
+    assert "its machine is taken away" in str(failure.error)
     assert culprit_of({0: echo}, PURPOSE)[0] == 0
-    (_, said) = culprit_of({1: ZeroDivisionError("by zero")}, PURPOSE)
-    assert said["why"] == "ZeroDivisionError: by zero"
-    wrong = NodeFailed({**TOLD, "kind": "usage"})
-    assert culprit_of({0: NodeFailed(TOLD), 1: wrong}, PURPOSE)[0] == 1
+    (_, failure) = culprit_of({1: ZeroDivisionError("by zero")}, PURPOSE)
+    assert failure.why == "ZeroDivisionError: by zero"
+    wrong = NodeFailed(replace(FAILURE, kind="usage"), False)
+    assert culprit_of({0: NodeFailed(FAILURE, False), 1: wrong}, PURPOSE)[0] == 1
 
 
 def test_errors_keep_their_words_on_the_way() -> None:
-    made = pickle.loads(pickle.dumps(NodeFailed({**TOLD, "why": "no room"})))
-    assert str(made) == "training failed in worker 0: no room"
+    made = pickle.loads(pickle.dumps(NodeFailed(replace(FAILURE, why="no room"), False)))
+    assert str(made) == "training failed in worker 0: no room."
     group = type("GroupError", (Exception,), {"worker_failures": {0: made}})()
     assert str(fatal_of(group, PURPOSE)) == "training failed in worker 0: no room."
-    fatal = type("ControllerError", (Exception,), {"controller_failure": Fatal(TOLD)})()
+    fatal = type("ControllerError", (Exception,), {"controller_failure": Fatal(FAILURE)})()
     assert isinstance(fatal_of(fatal, PURPOSE), ToolError)
     lacks = ModuleNotFoundError("No module named 'tfdyno'")
     with pytest.raises(UsageError, match="not installed on the nodes"):

@@ -36,14 +36,22 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 def test_answers_are_found_between_what_libraries_print(script: object) -> None:
     child = script(  # type: ignore[operator]
         "print('a banner')\ntell(kind='card', name='0')\nprint('tfdyno:{half a')\n"
-        "tell(kind='card', name='1')\nprint('tfdyno:[1]')\n"
-        "tell(kind='init', error=' '.join(json.loads(sys.argv[1])['names']))\ntell(kind='other')\n"
+        "tell(kind='card', name='1')\n"
+        "tell(kind='init', error=' '.join(json.loads(sys.argv[1])['names']))\n"
     )
     answers = child.answers(LIMIT_S)
     assert (answers.started, answers.reason) == (True, "")
     assert [one.name for one in answers.every(CardTold)] == ["0", "1"]
     assert answers.one(InitTold) == InitTold(error="a b")
     assert answers.one(NvmlTold) is None
+
+
+@pytest.mark.parametrize("line", ["[1]", '{"kind": "other"}', '{"kind": "card", "colour": "red"}'])
+def test_an_answer_that_nobody_understands_is_told(script: object, line: str) -> None:
+    child = script(f"print('tfdyno:{line}')\ntell(kind='card', name='1')\n")  # type: ignore[operator]
+    answers = child.answers(LIMIT_S)
+    assert answers.reason == f"the test told what nobody here understands: {line}"
+    assert [one.name for one in answers.every(CardTold)] == ["1"]
 
 
 def test_a_crash_keeps_what_was_told_before(script: object) -> None:

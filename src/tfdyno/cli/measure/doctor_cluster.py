@@ -15,7 +15,7 @@ from tfdyno.cli.command import flag, option
 from tfdyno.cli.options import Filled, Telling, Whole
 from tfdyno.cli.progress import progress_line, say
 from tfdyno.core.base.dataclass import dataclass
-from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.base.errors import TfdynoError, failure_of
 from tfdyno.core.base.settings import MOST_PORT
 
 if TYPE_CHECKING:
@@ -114,14 +114,13 @@ def _is_told() -> bool:
 def _with_events(asked: ClusterRequest) -> int:
     """Do the same for a program that watches: lines of JSON on stderr, the report in the last."""
     from tfdyno.core.base.codec import to_builtins
+    from tfdyno.core.messages.wire import encode
     from tfdyno.jobs.doctor.cluster import doctor_cluster
 
     try:
         report = doctor_cluster(asked, environment=os.environ, progress=say)
     except TfdynoError as error:
-        kind = "usage" if isinstance(error, UsageError) else "tool"
-        words = {"what": error.what, "why": error.why, "remedy": error.remedy}
-        say(json.dumps({"event": "failed", "error": {"kind": kind, **words}}))
+        say(encode({"event": "failed", "error": failure_of(error)}))
         raise
     done: dict[str, Any] = {"event": "done"}
     done |= {"report": to_builtins(report)} if report else {}

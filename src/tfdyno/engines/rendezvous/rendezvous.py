@@ -18,15 +18,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError, failure_of
 from tfdyno.core.cluster.cluster import ProcessRank, host_of, port_of
 from tfdyno.engines.rendezvous.rendezvous_line import (
     HELLO_S,
     bound,
+    fault_in,
     listening,
-    plain,
     put,
-    rebuilt,
     received,
     send,
     worker,
@@ -130,7 +129,7 @@ def serve_rendezvous(
         except TfdynoError as error:
             for peer in peers.values():
                 with contextlib.suppress(ToolError):
-                    send(peer.connection, {"fault": plain(error)}, peer.name)
+                    send(peer.connection, {"fault": failure_of(error)}, peer.name)
             raise
 
 
@@ -168,7 +167,7 @@ def join_rendezvous(
             check(message)
         except TfdynoError as error:
             with contextlib.suppress(ToolError):
-                send(connection, {"fault": plain(error)}, name)
+                send(connection, {"fault": failure_of(error)}, name)
             raise
         send(connection, {"checked": True}, name)
         _from_leader(connection, "go", ANSWER_S, process)
@@ -234,8 +233,8 @@ def _look_into(mirror: socket.socket) -> None:
     answer: dict[str, Any] = {}
     with contextlib.suppress(OSError, ToolError), contextlib.closing(mirror):
         answer = received(mirror, HELLO_S)
-    if "fault" in answer:
-        raise rebuilt(answer["fault"])
+    if fault := fault_in(answer):
+        raise fault
 
 
 def _admit(
@@ -271,7 +270,7 @@ def _admit(
         peers[peer.rank] = peer
         return
     with contextlib.suppress(ToolError):
-        send(connection, {"fault": plain(error)}, peer.name)
+        send(connection, {"fault": failure_of(error)}, peer.name)
     connection.close()
     raise error
 
@@ -312,8 +311,7 @@ def _hear_checked(peer: _Peer) -> None:
     except (OSError, ToolError) as error:
         what = f"{peer.name} does not answer any more"
         raise ToolError(what, why=str(error)) from None
-    if "fault" in answer:
-        fault = rebuilt(answer["fault"])
+    if fault := fault_in(answer):
         what = f"{worker(peer.rank)}: {fault.what}"
         raise type(fault)(what, why=fault.why, remedy=fault.remedy)
 
@@ -373,8 +371,8 @@ def _from_leader(connection: socket.socket, key: str, wait_s: float, process: Pr
         remedy = "its own output says why it ended"
         raise ToolError(what, why=f"{worker(process.rank)} waited for it: {error}",
                         remedy=remedy) from None  # fmt: skip
-    if "fault" in answer:
-        raise rebuilt(answer["fault"])
+    if fault := fault_in(answer):
+        raise fault
     if key not in answer:
         raise ToolError(f"worker 0 at {process.addresses[0]} answers something else",
                         why="another program may listen there")  # fmt: skip

@@ -9,13 +9,13 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.errors import Failure, TfdynoError, ToolError
 from tfdyno.core.cluster.cluster import LOOPBACK, host_of, port_of
+from tfdyno.core.messages.wire import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfdyno.core.base.untyped import Value
     from tfdyno.core.cluster.cluster import ProcessRank
 
 LOOPBACK_6 = "::1"
@@ -90,7 +90,7 @@ def send(connection: socket.socket, message: Mapping[str, Any], name: str) -> No
 def put(connection: socket.socket, message: Mapping[str, Any]) -> None:
     """Write one line; raises ``OSError``."""
     connection.settimeout(HELLO_S)
-    connection.sendall(json.dumps(message).encode() + b"\n")
+    connection.sendall(encode(message).encode() + b"\n")
 
 
 def received(connection: socket.socket, wait_s: float) -> dict[str, Any]:
@@ -118,18 +118,11 @@ def received(connection: socket.socket, wait_s: float) -> dict[str, Any]:
     return answer
 
 
-def plain(error: TfdynoError) -> dict[str, str]:
-    """Return an error as plain values."""
-    kind = "usage" if isinstance(error, UsageError) else "tool"
-    return {"kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy}
-
-
-def rebuilt(fault: Value) -> TfdynoError:
-    """Make the error of plain values, whatever they are."""
-    given = fault if isinstance(fault, dict) else {}
-    kind = UsageError if given.get("kind") == "usage" else ToolError
-    return kind(
-        str(given.get("what") or "another worker failed"),
-        why=str(given.get("why", "")),
-        remedy=str(given.get("remedy", "")),
-    )
+def fault_in(answer: Mapping[str, Any]) -> TfdynoError | None:
+    """Return the error that a line tells, whatever a stranger writes; None where there is none."""
+    if "fault" not in answer:
+        return None
+    try:
+        return decode(answer["fault"], Failure).error
+    except (TypeError, AttributeError):
+        return ToolError("another worker failed")

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import TfdynoError, ToolError
-from tfdyno.engines.rendezvous.rendezvous_line import plain, rebuilt, received, send, worker
+from tfdyno.core.base.errors import TfdynoError, ToolError, failure_of
+from tfdyno.engines.rendezvous.rendezvous_line import fault_in, received, send, worker
 
 if TYPE_CHECKING:
     import socket
@@ -91,8 +91,8 @@ class Round:
         except (OSError, ToolError) as error:
             what = f"{worker(rank)} does not answer any more"
             raise ToolError(what, why=str(error), remedy="its own output says why") from None
-        if "fault" in answer:
-            raise _Refused(rebuilt(answer["fault"]))
+        if fault := fault_in(answer):
+            raise _Refused(fault)
         return answer.get("done")
 
 
@@ -113,15 +113,15 @@ def take_part(line: socket.socket, act: Act) -> None:
             why = str(error)
             raise ToolError("worker 0 does not answer any more", why=why,
                             remedy="its own output says why it ended") from None  # fmt: skip
-        if "fault" in asked:
-            raise rebuilt(asked["fault"])
+        if fault := fault_in(asked):
+            raise fault
         action = str(asked.get("do", ""))
         if action == END:
             return
         try:
             answer = {"done": act(action, asked.get("given") or {})}
         except TfdynoError as error:
-            answer = {"fault": plain(error)}
+            answer = {"fault": failure_of(error)}
         except Exception as error:  # whatever a strange machine brings is an answer
-            answer = {"fault": plain(ToolError(f"{action} failed", why=repr(error)))}
+            answer = {"fault": failure_of(ToolError(f"{action} failed", why=repr(error)))}
         send(line, answer, worker(0))

@@ -102,8 +102,7 @@ def run_child(
 
 def line_of(request: object, result: Path) -> str:
     """Write the line that a child reads: what it is asked, and the file for its result."""
-    fields = dict(request) if isinstance(request, Mapping) else fields_of(request)
-    return encode({**fields, "result": result})
+    return encode({**fields_of(request), "result": result})
 
 
 def child_environment(

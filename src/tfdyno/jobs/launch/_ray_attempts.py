@@ -9,7 +9,7 @@ import ray
 from ray.train import UserCallback
 
 from tfdyno.jobs.launch._ray_board import Said
-from tfdyno.jobs.launch._ray_failures import Fatal, culprit_of, error_of
+from tfdyno.jobs.launch._ray_failures import Fatal, culprit_of
 
 
 class Attempts(UserCallback):
@@ -32,10 +32,10 @@ class Attempts(UserCallback):
             Fatal: What was asked is wrong, or it was to end anyway.
         """
         board = ray.get_actor(self._board)
-        rank, said = culprit_of(worker_exceptions, self._purpose)
-        if said["kind"] in ("usage", "retreat") or ray.get(board.stops.remote()):
-            raise Fatal(said)
+        rank, failure = culprit_of(worker_exceptions, self._purpose)
+        if failure.kind in ("usage", "retreat") or ray.get(board.stops.remote()):
+            raise Fatal(failure)
         self._left -= 1
         if self._left >= 0:
-            again = Said(rank=rank, kind="restart", text=str(error_of(said)))
+            again = Said(rank=rank, kind="restart", text=str(failure.error))
             ray.get(board.say.remote([again]))

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +154,7 @@ def was_asked(error: ToolError) -> bool:
     return not isinstance(error.__cause__, Exception | None)
 
 
-def judged(process: Process) -> Exception | None:
+def judged(process: Process) -> TfdynoError | None:
     """Return what the end of a node means: None where it did its part."""
     said = event_of(process.said)
     # The code alone says little: without tfdyno in it an interpreter ends with one, too.
@@ -162,15 +162,16 @@ def judged(process: Process) -> Exception | None:
         return None
     if said.get("event") != "failed":
         return crash_of(process)
-    error: dict[str, Any] = said["error"]
-    name = process.command.name
-    what = error["what"]
-    what = f"{name}: {what}" if name and not what.startswith(name) else what
-    failure = Failure(kind=error["kind"], what=what, why=error["why"], remedy=error["remedy"]).error
-    if isinstance(failure, UsageError):  # else ``note`` says what is kept
-        for one in error.get("notes", ()):
-            failure.add_note(one)
-    return failure
+    told: dict[str, Any] = dict(said["error"])
+    notes = told.pop("notes", ())
+    failure, name = Failure(**told), process.command.name
+    if name and not failure.what.startswith(name):
+        failure = replace(failure, what=f"{name}: {failure.what}")
+    error = failure.error
+    if isinstance(error, UsageError):  # else ``note`` says what is kept
+        for one in notes:
+            error.add_note(one)
+    return error
 
 
 def _check_peers(crew: Crew) -> None:

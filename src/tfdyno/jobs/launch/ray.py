@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.errors import RetreatAsked, ToolError
+from tfdyno.core.base.errors import Failure, RetreatAsked, TfdynoError, ToolError
 from tfdyno.engines.process.local import Limits, attend, together
 from tfdyno.engines.process.process import ChildCrash, Command, Process
 from tfdyno.jobs.child.worker import PROGRESS, silent
@@ -119,11 +119,11 @@ def _run(
         attend(crew, _judged, limits)
 
 
-def _judged(process: Process) -> Exception | None:
+def _judged(process: Process) -> TfdynoError | None:
     """Return what the end of the driver means: None where the training has ended as it should."""
     said = event_of(process.said)
     error = judged(process)
     if error and said.get("event") == "failed" and said["error"]["kind"] == "lost":
-        words = said["error"]
-        return ClusterLost(words["what"], why=words["why"], remedy=words["remedy"])
+        lost = Failure(**said["error"])
+        return ClusterLost(lost.what, why=lost.why, remedy=lost.remedy)
     return error

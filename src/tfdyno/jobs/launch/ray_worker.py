@@ -15,7 +15,6 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,19 +66,19 @@ def work(config: dict[str, Any]) -> dict[str, Any]:
     try:
         process, error = _trained(command, talk, config["worker"])
     except TfdynoError as failure:  # it could not be started
-        raise NodeFailed({**_words(failure), "is_echo": False}) from None
+        raise NodeFailed(failure_of(failure), False) from None
     if error:
-        said = {**_words(error), "is_echo": Fault(process=process, error=error).is_echo}
-        if said["is_echo"]:
+        is_echo = Fault(process=process, error=error).is_echo
+        if is_echo:
             time.sleep(ECHO_S)  # whoever is at fault shall be heard first
-        raise NodeFailed(said)
+        raise NodeFailed(failure_of(error), is_echo)
     ended: dict[str, Any] = event_of(process.said)
     return {"stopped": ended.get("stopped", ""), "workers": size}
 
 
 def _trained(
     command: Command, talk: Talk, worker: dict[str, Any]
-) -> tuple[Process, Exception | None]:
+) -> tuple[Process, TfdynoError | None]:
     """Start the node, wait for its end, and judge it."""
     with (
         together(
@@ -204,7 +203,7 @@ def _addresses(board: Value, context: Value, worker: dict[str, Any]) -> tuple[st
         if time.monotonic() > until_s:
             why = f"not all {size} have told where they listen within {MEET_S:.0f} s"
             lost = ToolError("the workers did not meet", why=why)
-            raise NodeFailed({**_words(lost), "is_echo": True})
+            raise NodeFailed(failure_of(lost), True)
         time.sleep(FLUSH_S)
     return tuple(found)
 
@@ -231,8 +230,3 @@ def _report(metrics: dict[str, Any], worker: dict[str, Any]) -> None:
         run = Path(worker["folder"], worker["output"])
         (Path(folder) / POINTER).write_text(json.dumps({"checkpoints": str(run / "checkpoints")}))
         report(metrics, checkpoint=Checkpoint.from_directory(folder))
-
-
-def _words(error: Exception) -> dict[str, str]:
-    assert isinstance(error, TfdynoError)
-    return asdict(failure_of(error))

@@ -12,7 +12,7 @@ from tfdyno.core.base.dataclass import dataclass
 
 if TYPE_CHECKING:
     import subprocess  # noqa: TC004  (imported where a child is started)
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from tfdyno.core.messages.nvidia import Told  # noqa: TC004  (made where a child has told)
     from tfdyno.probe.base.host import Host
@@ -67,11 +67,13 @@ class Child:
             reason = f"{self.name} did not answer within {limit_s:g} s"
         except (OSError, ValueError) as error:
             return Answers(started=True, reason=f"{self.name}: {error}")
-        told = tuple(_parsed(output))
+        told, strange = _parsed(output)
         if not reason and self.process.returncode:
             last = (errors.strip().splitlines() or [""])[-1]
             reason = f"{self.name} ended with exit code {self.process.returncode}"
             reason += f": {last}" if last else ""
+        if strange and not reason:
+            reason = f"{self.name} told what nobody here understands: {strange}"
         return Answers(started=True, reason=reason, told=told)
 
     def stop(self) -> None:
@@ -112,15 +114,25 @@ def start(name: str, script: str, host: Host, request: Mapping[str, Any]) -> Chi
     return Child(name=name, process=process, began_s=time.monotonic())
 
 
-def _parsed(output: str) -> Iterator[Told]:
-    """Read the marked lines; libraries print their own between them."""
+def _parsed(output: str) -> tuple[tuple[Told, ...], str]:
+    """Read the marked lines; the first that is no answer is told as well.
+
+    Libraries print their own lines between them, and a crash may cut the last one.
+    """
     import json
 
     from tfdyno.core.messages.nvidia import KINDS
     from tfdyno.core.messages.wire import decode
 
+    told, strange = [], ""
     for line in output.splitlines():
         if line.startswith(MARK):
-            with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):
+            try:
                 answer = json.loads(line[len(MARK) :])
-                yield decode(answer, KINDS[answer.pop("kind")])
+            except ValueError:
+                continue
+            try:
+                told.append(decode(answer, KINDS[answer.pop("kind")]))
+            except (LookupError, TypeError, AttributeError):
+                strange = strange or line[len(MARK) :]
+    return tuple(told), strange
