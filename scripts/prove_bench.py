@@ -25,10 +25,12 @@ from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import Measurement, Protocol
 from tfdyno.core.measure.measurement_document import MeasurementReport
+from tfdyno.core.messages.bench import MeasureHere
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.bench.compare import compare_all
 from tfdyno.jobs.bench.measured_files import measurements_at
 from tfdyno.jobs.bench.run import measured
+from tfdyno.jobs.child.worker import silent
 from tfdyno.model.measure.steady_part import run_medians_s
 from tfdyno.model.measure.summary import summary
 from tfdyno.view.bench.export import exported
@@ -126,10 +128,11 @@ def _run(
 ) -> Measurement:
     """One run more of a side, written to its file at once."""
     with _sleeping(plan.slowdown_ratio if side.slow else 0.0):
-        found = measured(
-            Workload(reference=str(SCRIPT), kind="script"), Recipe(), plan.protocol,
-            order=order, doing=f"a run of {side.name}", progress=lambda _stage: None,
+        asked = MeasureHere(
+            workload=Workload(reference=str(SCRIPT), kind="script"), recipe=Recipe(),
+            protocol=plan.protocol, order=order, doing=f"a run of {side.name}",
         )  # fmt: skip
+        found = measured(asked, silent)
     so_far = so_far or Measurement(
         id=secrets.token_hex(6),
         protocol=plan.protocol,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, ToolError
 from tfdyno.core.measure.fix_proof import Agreement
@@ -14,7 +14,8 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.tune.request import Node
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.untyped import Value
+    from tfdyno.core.messages.bench import MeasureHere
+    from tfdyno.jobs.child.worker import Progress
 
 OWN_BATCH = 64
 PLACE = Environment(
@@ -51,18 +52,18 @@ class Machine:
     @property
     def node(self) -> Node:
         """As a tuning sees it."""
-        return Node(run=self.run, look=lambda *_a, **_k: self.place, compare=self.compare,
+        return Node(run=self.run, look=lambda _asked, _progress: self.place, compare=self.compare,
                     name=self.name)  # fmt: skip
 
-    def run(self, _workload: Value, recipe: Recipe, _protocol: Value, /, **asked: Any) -> Measured:
+    def run(self, asked: MeasureHere, _progress: Progress) -> Measured:
         """One run, or how it fails."""
-        number = len(self.ran)
+        number, recipe = len(self.ran), asked.recipe
         self.ran.append(recipe)
         if error := self.fails.get(number):
             raise error
         peak_bytes = self.peak_bytes(recipe)
         if peak_bytes > self.most_bytes:
-            raise ToolError(f"{asked['doing']}: this machine ran out of memory")
+            raise ToolError(f"{asked.doing}: this machine ran out of memory")
         step_s = self.step_s(recipe) * (1 + 0.002 * ((7 * number) % 5 - 2) / 2)
         stall = 10.0 if self.stalls(recipe) else 1.0
         run = BenchRun(
@@ -71,13 +72,13 @@ class Machine:
             ),
             steps_per_sample=(1,) * 40, steady_from=2 if self.steady(number) else 40,
             first_step_s=1.0, import_s=1.0, build_s=1.0, peak_memory_bytes=int(peak_bytes),
-            memory_kind="process", started_at="2026-11-25T12:00:00Z", order=asked["order"],
+            memory_kind="process", started_at="2026-11-25T12:00:00Z", order=asked.order,
         )  # fmt: skip
         batch_size = recipe.batch_size or self.task.batch_size
         return Measured(run=run, task=replace(self.task, batch_size=batch_size),
                         environment=self.place)  # fmt: skip
 
-    def compare(self, pair: Pair, /, **_ways: object) -> Agreement:
+    def compare(self, pair: Pair, _progress: Progress) -> Agreement:
         """Losses are the same whatever is trained."""
         self.compared.append(pair)
         return AGREES

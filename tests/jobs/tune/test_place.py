@@ -20,8 +20,12 @@ from tfdyno.jobs.tune.tune import tune
 from tfdyno.words.train.tune import losses_warning
 
 if TYPE_CHECKING:
+    from tfdyno.core.measure.fix_proof import Agreement
+    from tfdyno.core.measure.measurement import Measured
+    from tfdyno.core.messages.bench import MeasureHere
     from tfdyno.core.train.search_space import Value
     from tfdyno.core.train.tuning import Tuning
+    from tfdyno.jobs.child.worker import Progress
 
 SPACE: dict[str, tuple[Value, ...]] = {
     "batch_size": (64, 128), "execution": ("graph", "xla"), "input.cache": (False, True),
@@ -91,11 +95,11 @@ def test_what_crashes_twice_is_told_so_and_blamed_on_no_setting() -> None:
     named = {**SPACE, "execution": ("graph",)}
     made = machine.node.run
 
-    def run(workload: Value, recipe: Recipe, protocol: Value, /, **asked: Any) -> Value:
-        if recipe.input.cache and not recipe.batch_size:
-            machine.ran.append(recipe)
+    def run(asked: MeasureHere, progress: Progress) -> Measured:
+        if asked.recipe.input.cache and not asked.recipe.batch_size:
+            machine.ran.append(asked.recipe)
             raise ToolError("run 1 failed", why="it crashed")
-        return made(workload, recipe, protocol, **asked)
+        return made(asked, progress)
 
     nodes = contextlib.nullcontext((replace(machine.node, run=run),))
     *_, told = tune(request(named=named), engine=nodes)
@@ -123,10 +127,10 @@ def test_a_machine_that_changes_in_a_sitting_ends_it() -> None:
     machine = Machine(step_s=step_s)
     made = machine.node.run
 
-    def run(*given: Any, **asked: Any) -> Value:
+    def run(asked: MeasureHere, progress: Progress) -> Measured:
         if len(machine.ran) == 3:
             machine.place = OTHER
-        return made(*given, **asked)
+        return made(asked, progress)
 
     nodes = contextlib.nullcontext((replace(machine.node, run=run),))
     with pytest.raises(ToolError, match="not as it was when the start was measured: cpu was a CPU"):
@@ -200,7 +204,7 @@ def test_a_model_alone_is_proven_by_its_speed_and_the_answer_says_so() -> None:
 def test_a_function_whose_data_turns_out_to_be_made_up_is_proven_by_its_speed_too() -> None:
     machine = Machine(step_s=step_s)
 
-    def compare(_pair: object, /, **_ways: object) -> Value:
+    def compare(_pair: object, _progress: object) -> Agreement:
         raise UsageError("make brings no data, and train needs data")
 
     nodes = contextlib.nullcontext((replace(machine.node, compare=compare),))

@@ -19,7 +19,8 @@ from tests.jobs.tune.test_tune_real import FIXED
 from tests.jobs.tune.test_tune_real import SMALL as SCRIPT
 
 from tfdyno.core.base.errors import Failure, ToolError, UsageError
-from tfdyno.core.messages.tune import LOST, LookHere, MeasureHere, NodeWork
+from tfdyno.core.messages.bench import MeasureHere
+from tfdyno.core.messages.tune import LOST, LookHere, NodeWork
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune._ray_worker import measure_here
 from tfdyno.jobs.tune.ray import ray_nodes
@@ -112,8 +113,8 @@ def test_a_node_without_a_limit_has_that_of_its_own_machine(
 ) -> None:
     seen: list[int] = []
 
-    def measured(*_asked: object, memory_limit_bytes: int, **_more: object) -> Value:
-        seen.append(memory_limit_bytes)
+    def measured(asked: MeasureHere, *_more: object, **_ways: object) -> Value:
+        seen.append(asked.limit_bytes)
         raise ToolError("it is enough")
 
     monkeypatch.setattr("tfdyno.jobs.tune._ray_worker.measured", measured)

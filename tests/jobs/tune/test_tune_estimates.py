@@ -21,6 +21,8 @@ from tests.jobs.tune.test_plan import SCRIPT
 from tfdyno.catalog.gpus import find
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.measure.measurement import Card, Protocol
+from tfdyno.core.messages.bench import MeasureHere
+from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune._expect import CardEstimates
 from tfdyno.jobs.tune.request import TuneRequest
@@ -108,7 +110,11 @@ def study(machine: Machine, trials: int, **named: tuple[Value, ...]) -> Tuning:
 def ran_once(machine: Machine, one: Trial) -> float:
     """Samples per second of a trial that was not run to its end; 0 where it does not fit."""
     try:
-        found = machine.run(None, one.recipe, Protocol(), order=0, doing="a check")
+        work = MeasureHere(
+            workload=parse_reference("net.py:make"), recipe=one.recipe, protocol=Protocol(),
+            order=0, doing="a check",
+        )  # fmt: skip
+        found = machine.run(work, silent)
     except ToolError:  # the made-up card knows no other
         return 0.0
     return found.task.batch_size / found.run.samples_s[0]

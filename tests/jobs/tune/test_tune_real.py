@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,11 @@ from tfdyno.model.measure.comparison import compare
 from tfdyno.model.measure.trial_law import middle
 
 if TYPE_CHECKING:
+    from tfdyno.core.measure.measurement import Measured
+    from tfdyno.core.messages.bench import MeasureHere
     from tfdyno.core.train.search_space import Value
     from tfdyno.core.train.tuning import Trial, Tuning
+    from tfdyno.jobs.child.worker import Progress
 
 pytestmark = [pytest.mark.tf]
 SMALL = """
@@ -82,7 +84,10 @@ def rates(asked: TuneRequest, one: Trial) -> tuple[float, ...]:
     """What the trial would have been measured with; raises what its run raises."""
     again = bench.BenchRequest(workload=asked.workload, recipe=one.recipe, protocol=asked.protocol,
                            folder=Path("check"))  # fmt: skip
-    run = partial(measured, memory_limit_bytes=asked.memory_limit_bytes)
+
+    def run(work: MeasureHere, progress: Progress) -> Measured:
+        return measured(replace(work, limit_bytes=asked.memory_limit_bytes), progress)
+
     (found,) = bench.bench(again, run=run)
     return rates_of(found)
 

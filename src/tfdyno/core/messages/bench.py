@@ -10,6 +10,27 @@ from tfdyno.core.measure.measurement import BenchRun, BenchTask, Protocol
 from tfdyno.core.measure.software import Software
 from tfdyno.core.messages.child import Child, Nothing
 from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.recipe.retreat import Retreat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureHere:
+    """Run a workload once in a fresh process, here or on a node of Ray."""
+
+    workload: Workload
+    """What to run, with its real weights and data."""
+    recipe: Recipe
+    """The settings, in force before TensorFlow starts."""
+    protocol: Protocol
+    """How long, on which data."""
+    order: int
+    """Position among the runs of the session."""
+    doing: str
+    """``run 2 of train.py``, for messages."""
+    had: tuple[Retreat, ...] = ()
+    """Steps back that the runs before it took."""
+    limit_bytes: int = 0
+    """Of resident memory, where more ends the run; 0: none, of a node most of what there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

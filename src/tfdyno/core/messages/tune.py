@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from tfdyno.core.base.errors import Failure
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.fix_proof import Agreement
-from tfdyno.core.measure.measurement import Environment, Measured, Protocol
+from tfdyno.core.measure.measurement import Environment, Measured
+from tfdyno.core.messages.bench import MeasureHere
 from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.core.recipe.retreat import Retreat
 
 LOST = "lost"
 """Kind of a failure that is no trial's fault: what measures is gone."""
@@ -21,20 +21,6 @@ class LookHere:
 
     workload: Workload
     recipe: Recipe
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureHere:
-    """Run a workload once."""
-
-    workload: Workload
-    recipe: Recipe
-    protocol: Protocol
-    order: int
-    doing: str
-    had: tuple[Retreat, ...] = ()
-    limit_bytes: int = 0
-    """Of resident memory; 0: most of what there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

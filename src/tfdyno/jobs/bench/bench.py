@@ -13,6 +13,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import DataMode, Measured, Measurement, Protocol
+from tfdyno.core.messages.bench import MeasureHere
 from tfdyno.core.recipe.composition import check_composition, refuse_trainer_settings
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.bench.run import Measuring, measured
@@ -181,16 +182,16 @@ def _one(
     if side.so_far:
         title += f" ({seconds_words(median(run_medians_s(side.so_far.runs)))} so far)"
     progress(f"{title}: starting")
-    return run(
-        request.workload,
-        side.recipe,
-        protocol,
+    asked = MeasureHere(
+        workload=request.workload,
+        recipe=side.recipe,
+        protocol=protocol,
         order=sum(each.count for each in sides),
         doing=f"run {number}{f' of {side.name}' if side.name else ''} of "
               f"{request.workload.reference}",
-        progress=lambda stage: progress(_under(title, stage)),
         had=side.so_far.task.retreats if side.so_far else (),
     )  # fmt: skip
+    return run(asked, lambda stage: progress(_under(title, stage)))
 
 
 def _under(title: str, stage: str) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from typing import Protocol as Shape
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.flags import is_file_name
 from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.base.units import DAY_S, HOUR_S
 from tfdyno.core.measure.measurement import BenchRun, Measured, Protocol
-from tfdyno.core.messages.bench import RUN, MeasuredRun, MeasureRun
+from tfdyno.core.messages.bench import RUN, MeasuredRun, MeasureHere, MeasureRun
 from tfdyno.core.recipe.retreat import told_of
 from tfdyno.jobs.child.memory_watch import MemoryWatch
 from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
@@ -26,11 +26,7 @@ from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
 from tfdyno.probe.telemetry.telemetry import Sampler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tfdyno.core.choose.workload import Workload
-    from tfdyno.core.recipe.recipe import Recipe
-    from tfdyno.core.recipe.retreat import Retreat
+    from collections.abc import Mapping
 
 START_LIMIT_S = HOUR_S
 """The time for imports, the user's code up to ``fit`` and the first step, compiled."""
@@ -38,47 +34,18 @@ EPOCHS_LIMIT_S = 30 * DAY_S
 """Whole epochs take what they take; this only ends what hangs for ever."""
 
 
-class Measuring(Shape):
-    """Makes one run, as ``measured`` does."""
-
-    def __call__(
-        self,
-        workload: Workload,
-        recipe: Recipe,
-        protocol: Protocol,
-        /,
-        *,
-        order: int,
-        doing: str,
-        progress: Callable[[str], None],
-        had: tuple[Retreat, ...] = (),
-    ) -> Measured:
-        """Run the workload once in a fresh process."""
+Measuring = Callable[[MeasureHere, Callable[[str], None]], Measured]
+"""Makes one run, as ``measured`` does."""
 
 
 def measured(
-    workload: Workload,
-    recipe: Recipe,
-    protocol: Protocol,
-    *,
-    order: int,
-    doing: str,
-    progress: Callable[[str], None],
-    had: tuple[Retreat, ...] = (),
-    memory_limit_bytes: int = 0,
-    keeps_programs: bool = False,
+    asked: MeasureHere, progress: Callable[[str], None], *, keeps_programs: bool = False
 ) -> Measured:
     """Run the workload once in a fresh process; in another, a step back, where XLA fails in it.
 
     Args:
-        workload: What to run, with its real weights and data.
-        recipe: The settings, in force before TensorFlow starts.
-        protocol: How long, on which data.
-        order: Position among the runs of the session.
-        doing: ``run 2 of train.py``, for messages.
+        asked: What to run.
         progress: Called with a line at every stage of the child.
-        had: Steps back that the runs before it took.
-        memory_limit_bytes: Of resident memory, where more ends the run; 0: none.
         keeps_programs: Whether compiled programs of earlier processes are taken, and kept for later
             ones. The first step says nothing about compiling then: the run tells so.
 
@@ -87,52 +54,31 @@ def measured(
         CompilerError: XLA fails to compile it, and no step back is left or may be taken.
         ToolError: The child crashed, hung or ran out of memory.
     """
-
-    def attempt(trial: Trial) -> Measured:
-        return _once(workload, trial, protocol, order, doing, progress, memory_limit_bytes,
-                     keeps_programs)  # fmt: skip
-
-    def tell(line: str) -> None:
-        progress(Lasting(line))
-
-    work = Work(subject=workload.reference, recipe=recipe, had=had, tell=tell)
-    found, retreats = retreating(attempt, work)
+    work = Work(
+        subject=asked.workload.reference, recipe=asked.recipe, had=asked.had,
+        tell=lambda line: progress(Lasting(line)),
+    )  # fmt: skip
+    found, retreats = retreating(lambda trial: _once(asked, trial, progress, keeps_programs), work)
     notes = (*found.task.notes, *filter(None, [told_of(retreats)]))
     return replace(found, task=replace(found.task, retreats=retreats, notes=notes))
 
 
 def _once(
-    workload: Workload,
-    trial: Trial,
-    protocol: Protocol,
-    order: int,
-    doing: str,
-    progress: Callable[[str], None],
-    memory_limit_bytes: int,
-    keeps_programs: bool,
+    asked: MeasureHere, trial: Trial, progress: Callable[[str], None], keeps_programs: bool
 ) -> Measured:
     """Make one try, under the steps back that were taken."""
     variables = trial.variables(recipe_environment(trial.recipe))
     compiling = Compiling(
-        workload=workload,
+        workload=asked.workload,
         recipe=trial.recipe,
         framework="tensorflow",
-        python=interpreter(workload),
+        python=interpreter(asked.workload),
         variables=variables,
-        doing=f"bench {workload.mode} {protocol.data}",
+        doing=f"bench {asked.workload.mode} {asked.protocol.data}",
     )
 
     def run(programs: Mapping[str, str], heard: Callable[[str], None]) -> Measured:
-        return _measured(
-            workload,
-            trial.recipe,
-            protocol,
-            variables=variables,
-            programs=programs,
-            doing=doing,
-            progress=heard,
-            memory_limit_bytes=memory_limit_bytes,
-        )
+        return _measured(replace(asked, recipe=trial.recipe), variables, programs, heard)
 
     if keeps_programs:
         found, kept = with_programs(compiling, run, progress)
@@ -141,7 +87,7 @@ def _once(
     notes = (*found.task.notes, *_warmed({**os.environ, **variables}))
     return replace(
         found,
-        run=replace(found.run, order=order, programs_kept=kept.is_loaded),
+        run=replace(found.run, order=asked.order, programs_kept=kept.is_loaded),
         task=replace(found.task, notes=notes),
     )
 
@@ -154,17 +100,13 @@ def _warmed(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _measured(
-    workload: Workload,
-    recipe: Recipe,
-    protocol: Protocol,
-    *,
+    asked: MeasureHere,
     variables: dict[str, str],
     programs: Mapping[str, str],
-    doing: str,
     progress: Callable[[str], None],
-    memory_limit_bytes: int,
 ) -> Measured:
-    memory = MemoryWatch(memory_limit_bytes)
+    recipe, protocol, doing = asked.recipe, asked.protocol, asked.doing
+    memory = MemoryWatch(asked.limit_bytes)
 
     def watch(pid: int) -> None:
         sampler.watch(pid)
@@ -178,10 +120,10 @@ def _measured(
     ):
         found = run_child(
             RUN,
-            MeasureRun(workload=workload, recipe=recipe, protocol=protocol),
+            MeasureRun(workload=asked.workload, recipe=recipe, protocol=protocol),
             progress=progress,
             timeout_s=START_LIMIT_S + (EPOCHS_LIMIT_S if protocol.epochs else protocol.most_s),
-            python=interpreter(workload),
+            python=interpreter(asked.workload),
             env={**variables, **room.variables, **programs},
             doing=doing,
             hide_gpu=False,

@@ -24,7 +24,7 @@ LARGEST_HASH_SEED = 4_294_967_295
 def recipe_environment(
     recipe: Recipe, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return variables to set over those of ``environment`` for a child that runs ``recipe``.
+    """Return the variables that a child needs for ``recipe`` over those of ``environment``.
 
     What the recipe leaves open is left as the user has set it. Everything else of a recipe is set
     in the child itself (``runtime.recipe.apply``), which also checks what TensorFlow made of it.
@@ -80,7 +80,7 @@ def _of_determinism(recipe: Recipe) -> dict[str, str]:
 
 
 def of_execution(recipe: Recipe, given: Mapping[str, str]) -> dict[str, str]:
-    """Run operation by operation: without the clusters of a flag that the user has set."""
+    """Return ``TF_XLA_FLAGS`` without clusters where the recipe runs operation by operation."""
     flags = given.get("TF_XLA_FLAGS", "").split()
     if recipe.execution != "graph" or not any(f.startswith(AUTO_CLUSTERING) for f in flags):
         return {}

@@ -131,7 +131,7 @@ def shardings(
 
 
 def _bandwidths(gpu: Gpu, joining: Joining) -> dict[int, float]:
-    """Return number of cards -> bus bandwidth, of what one machine holds or a network joins."""
+    """Return the bus bandwidth by number of cards that one machine holds or a network joins."""
     most, model = most_in_one_machine(gpu), time_model()
     joined = {count: _joined(gpu, count, joining) for count in (2, 4, 8, 16)}
     return {

@@ -33,7 +33,7 @@ def software_for(workload: Workload, python: str) -> Software:
 
 @lru_cache(maxsize=8)
 def _installed(python: str) -> str:
-    """Return version of TensorFlow that an interpreter finds; empty: none."""
+    """Return the version of the TensorFlow that an interpreter finds; empty: none."""
     if python == sys.executable:
         for name in TENSORFLOW:
             try:

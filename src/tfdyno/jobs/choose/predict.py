@@ -236,7 +236,7 @@ class Predictor(StepSettings):
 
 
 def _on_cpus(traced: Traced) -> Program:
-    """Run the step as TensorFlow's graph on CPUs; raises ``UsageError`` where it is unknown."""
+    """Return the step as TensorFlow runs its graph on CPUs; raises ``UsageError`` if unknown."""
     from tfdyno.model.time.calibrate.cpu_law import on_cpus
 
     program = traced.per_primitive

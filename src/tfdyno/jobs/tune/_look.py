@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import recipe_rules
@@ -30,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.choose.hardware import Gpu
-    from tfdyno.core.measure.measurement import Measurement
+    from tfdyno.core.measure.measurement import Measured, Measurement
     from tfdyno.core.measure.software import DeviceKind
+    from tfdyno.core.messages.bench import MeasureHere
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.train.tuning import TrialEstimate
     from tfdyno.jobs.tune._place import Places
@@ -185,7 +185,11 @@ def this_machine(request: TuneRequest) -> Node:
         raise UsageError("--memory-limit is for a machine without a GPU",
                          remedy="limit the card by --set memory_limit_bytes=8GiB")  # fmt: skip
     limit_bytes = limit_here(request.memory_limit_bytes, on_cpu=on_cpu)
-    return Node(run=partial(measured, memory_limit_bytes=limit_bytes, keeps_programs=True))
+
+    def run(asked: MeasureHere, progress: Callable[[str], None]) -> Measured:
+        return measured(replace(asked, limit_bytes=limit_bytes), progress, keeps_programs=True)
+
+    return Node(run=run)
 
 
 def _without_room(

@@ -21,7 +21,7 @@ NO_DATA = "brings no data"
 NO_ROOM = "the start does not fit, so that there is nothing to compare with"
 
 
-def compare_here(pair: Pair, *, progress: Callable[[str], None]) -> Agreement:
+def compare_here(pair: Pair, progress: Callable[[str], None]) -> Agreement:
     """Train a few steps under both on this machine; raises as ``SameLosses.of``."""
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         losses = SameLosses(

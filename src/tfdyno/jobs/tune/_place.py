@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.messages.bench import PLACE
 from tfdyno.core.messages.child import Nothing
+from tfdyno.core.messages.tune import LookHere
 from tfdyno.jobs.bench.sides import SAME_PLACE
 from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
 from tfdyno.jobs.child.worker import run_child
@@ -17,9 +18,7 @@ from tfdyno.probe.machine.fingerprint import memory_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.measurement import Environment
-    from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.jobs.tune.request import Node, TuneRequest
 
 LOOK_LIMIT_S = 600.0
@@ -30,17 +29,15 @@ _OF_ONE = ("host", "container_image")
 """What may differ between two places that measure alike."""
 
 
-def look_here(
-    workload: Workload, recipe: Recipe, *, progress: Callable[[str], None]
-) -> Environment:
+def look_here(asked: LookHere, progress: Callable[[str], None]) -> Environment:
     """Return where a run would be made on this machine; raises ``TfdynoError``."""
-    variables = recipe_environment(recipe)
+    variables = recipe_environment(asked.recipe)
     found = run_child(
         PLACE,
         Nothing(),
         progress=progress,
         timeout_s=LOOK_LIMIT_S,
-        python=interpreter(workload),
+        python=interpreter(asked.workload),
         env=variables,
         doing="looking at this machine",
         hide_gpu=False,
@@ -92,9 +89,8 @@ class Places:
         if node.name not in self._known:
             where = f"node {node.name}" if node.name else "this machine"
             self._progress(f"looking at {where}")
-            self._known[node.name] = node.look(
-                self._request.workload, self._request.recipe, progress=self._progress
-            )
+            asked = LookHere(workload=self._request.workload, recipe=self._request.recipe)
+            self._known[node.name] = node.look(asked, self._progress)
         return self._known[node.name]
 
     def told(self, node: Node, place: Environment) -> None:

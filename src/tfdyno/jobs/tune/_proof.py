@@ -129,7 +129,7 @@ def proven(
         steps_per_epoch=look.samples_per_epoch // look.batch_size if look.batch_size else 0,
     )  # fmt: skip
     try:
-        agreed = node.compare(pair, progress=say)
+        agreed = node.compare(pair, say)
     except NodeLost:
         raise
     except TfdynoError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import Failure, TfdynoError, failure_of
@@ -84,17 +85,8 @@ def measure_here(asked: NodeWork, unset: Sequence[str] = ()) -> NodeAnswer:
 def _found(asked: NodeWork) -> Measured | Environment | Agreement:
     work = asked.work
     if isinstance(work, Pair):
-        return compare_here(work, progress=silent)
+        return compare_here(work, silent)
     if isinstance(work, LookHere):
-        return look_here(work.workload, work.recipe, progress=silent)
-    return measured(
-        work.workload,
-        work.recipe,
-        work.protocol,
-        order=work.order,
-        doing=work.doing,
-        progress=silent,
-        had=work.had,
-        memory_limit_bytes=limit_here(work.limit_bytes, on_cpu=asked.on_cpu),
-        keeps_programs=True,
-    )
+        return look_here(work, silent)
+    limit_bytes = limit_here(work.limit_bytes, on_cpu=asked.on_cpu)
+    return measured(replace(work, limit_bytes=limit_bytes), silent, keeps_programs=True)

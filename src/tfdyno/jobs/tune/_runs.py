@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.jobs.bench import bench
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.measure.measurement import Environment, Measured, Measurement
+    from tfdyno.core.messages.bench import MeasureHere
     from tfdyno.jobs.tune.request import Node
 
 
@@ -61,9 +62,9 @@ def benched(
     joins = begun and not any(difference(one.environment, place(), is_one=True) for one in begun)
     failed: list[TfdynoError] = []
 
-    def run(*given: Any, **ways: Any) -> Measured:
+    def run(work: MeasureHere, heard: Callable[[str], None]) -> Measured:
         try:
-            return node.run(*given, **ways)
+            return node.run(work, heard)
         except NodeLost:
             raise
         except TfdynoError as error:

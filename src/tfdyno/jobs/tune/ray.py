@@ -15,22 +15,14 @@ import queue
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from tfdyno.core.base.errors import Failure, ToolError
 from tfdyno.core.measure.fix_proof import Agreement
 from tfdyno.core.measure.measurement import Environment, Measured
-from tfdyno.core.messages.tune import (
-    LOST,
-    LookHere,
-    MeasureHere,
-    NodeAnswer,
-    NodeWork,
-    RayBegun,
-    RunDone,
-    RunWanted,
-)
+from tfdyno.core.messages.tune import LOST, NodeAnswer, NodeWork, RayBegun, RunDone, RunWanted
 from tfdyno.core.messages.wire import decode, encode
 from tfdyno.engines.process.local import together
 from tfdyno.engines.process.process import Command
@@ -40,11 +32,8 @@ from tfdyno.jobs.tune.request import Node, NodeLost, TuneRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tfdyno.core.choose.workload import Workload
-    from tfdyno.core.measure.measurement import Protocol
-    from tfdyno.core.messages.tune import Pair, RayNode
-    from tfdyno.core.recipe.recipe import Recipe
-    from tfdyno.core.recipe.retreat import Retreat
+    from tfdyno.core.messages.bench import MeasureHere
+    from tfdyno.core.messages.tune import LookHere, Pair, RayNode
     from tfdyno.engines.process.process import Process
 
 DRIVER = "tfdyno.jobs.tune._ray_driver"
@@ -159,39 +148,18 @@ class _Talk:
             assert isinstance(found, kind)
             return found
 
-        def run(
-            workload: Workload,
-            recipe: Recipe,
-            protocol: Protocol,
-            /,
-            *,
-            order: int,
-            doing: str,
-            progress: Callable[[str], None],
-            had: tuple[Retreat, ...] = (),
-        ) -> Measured:
+        def run(work: MeasureHere, progress: Callable[[str], None]) -> Measured:
             progress(f"on node {told.name}")
-            work = MeasureHere(
-                workload=workload,
-                recipe=recipe,
-                protocol=protocol,
-                order=order,
-                doing=doing,
-                had=had,
-                limit_bytes=self._request.memory_limit_bytes,
-            )
-            return ask(work, Measured)
+            return ask(replace(work, limit_bytes=self._request.memory_limit_bytes), Measured)
 
-        def look(
-            workload: Workload, recipe: Recipe, /, *, progress: Callable[[str], None]
-        ) -> Environment:
+        def look(work: LookHere, progress: Callable[[str], None]) -> Environment:
             progress(f"on node {told.name}")
             try:
-                return ask(LookHere(workload=workload, recipe=recipe), Environment)
+                return ask(work, Environment)
             finally:
                 ended()
 
-        def compare(pair: Pair, /, *, progress: Callable[[str], None]) -> Agreement:
+        def compare(pair: Pair, progress: Callable[[str], None]) -> Agreement:
             progress(f"comparing losses on node {told.name}")
             return ask(pair, Agreement)
 

@@ -6,26 +6,22 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Protocol as Shape
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.choose.workload import Workload
-from tfdyno.core.measure.measurement import DataMode, Protocol
+from tfdyno.core.measure.fix_proof import Agreement
+from tfdyno.core.measure.measurement import DataMode, Environment, Protocol
+from tfdyno.core.messages.tune import LookHere, Pair
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.search_space import Value
 from tfdyno.jobs.bench import bench
 from tfdyno.jobs.bench.run import Measuring
+from tfdyno.jobs.child.worker import Progress
 from tfdyno.jobs.tune._losses import compare_here
 from tfdyno.jobs.tune._place import look_here
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.results import FILE as RESULTS_FILE
 from tfdyno.store.tuning_study import FILE, has_begun
-
-if TYPE_CHECKING:
-    from tfdyno.core.measure.fix_proof import Agreement
-    from tfdyno.core.measure.measurement import Environment
-    from tfdyno.core.messages.tune import Pair
 
 DEFAULT_FOLDER = Path("tfdyno-tuning")
 TRIALS, RUNS = 20, 3
@@ -72,22 +68,6 @@ class TuneRequest:
         )
 
 
-class Looking(Shape):
-    """Tells where a run would be made, as ``_tune_place.look_here`` does."""
-
-    def __call__(
-        self, workload: Workload, recipe: Recipe, /, *, progress: Callable[[str], None]
-    ) -> Environment:
-        """Look at the place."""
-
-
-class Comparing(Shape):
-    """Compares losses of two recipes, as ``_tune_losses.compare_here`` does."""
-
-    def __call__(self, pair: Pair, /, *, progress: Callable[[str], None]) -> Agreement:
-        """Train a few steps under both."""
-
-
 class NodeLost(ToolError):  # noqa: N818  (it is what happened)
     """What measures is gone: no trial's fault."""
 
@@ -101,8 +81,10 @@ class Node:
     """A machine that measures one trial at a time."""
 
     run: Measuring
-    look: Looking = look_here
-    compare: Comparing = compare_here
+    look: Callable[[LookHere, Progress], Environment] = look_here
+    """Tells where a run would be made."""
+    compare: Callable[[Pair, Progress], Agreement] = compare_here
+    """Trains a few steps under two recipes."""
     name: str = ""
     """Empty: this machine."""
     ended: Callable[[], None] = _nothing

@@ -108,7 +108,7 @@ def _why_mute(library: Library) -> str:
 
 
 def _places(nvml: Library, visible: str | None) -> Iterator[tuple[int, str, Any, Any]]:
-    """Index of the card, its words, its handle and the slice's, which is the card's where none is.
+    """Yield of each card its index, words, handle and the slice's, else its own again.
 
     A run sees one slice at most: the one that it names, else the first of a divided card.
     """
