@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.base.lock import lock_folder
 from tfdyno.engines.process.local import Limits, attend, together
 from tfdyno.engines.process.process import Command
@@ -110,10 +110,8 @@ def make(
     _check_ours(folder)
     interpreter = fitting_python(python)
     stamp = {"requirements": _digest(gpu=gpu), "gpu": gpu}
-    try:
+    with OSErrorsAs(UsageError, f"cannot make {folder}"):
         folder.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make {folder}", why=error.strerror or str(error)) from None
     with _held(folder.parent, f".{folder.name}.lock"):
         if _stamp_of(folder) == stamp and (folder / "bin" / "python").exists():
             return ServingEnvironment(

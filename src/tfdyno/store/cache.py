@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.base.lock import FileLock
 from tfdyno.core.base.units import DAY_S
 
@@ -96,15 +96,13 @@ class Cache:
 
     def _lock(self, name: str) -> FileLock:
         folder = self.root / "locks"
-        try:
+        with OSErrorsAs(
+            UsageError,
+            f"the cache {self.root} cannot be used",
+            remedy="name a folder that you may write to in TFDYNO_CACHE",
+        ):
             folder.mkdir(parents=True, exist_ok=True)
             return FileLock(folder / name, patience_s=math.inf)
-        except OSError as error:
-            raise UsageError(
-                f"the cache {self.root} cannot be used",
-                why=error.strerror or str(error),
-                remedy="name a folder that you may write to in TFDYNO_CACHE",
-            ) from None
 
     def _fill(self, final: Path, make: Callable[[Path], None]) -> None:
         final.parent.mkdir(parents=True, exist_ok=True)

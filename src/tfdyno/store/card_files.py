@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.choose.card_file import FORMAT, CardFile
 
 FOLDER = "cards"
@@ -30,12 +30,12 @@ class CardFiles:
     def write(self, card: CardFile, *, finished: bool = True) -> Path:
         """Put a sweep in the place of an older one; raises ``UsageError`` or ``ToolError``."""
         path = self.path_of(card, finished=finished)
-        try:
+        with OSErrorsAs(
+            UsageError,
+            f"{path} cannot be written",
+            remedy="name a folder that you may write to in TFDYNO_DATA",
+        ):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            why = error.strerror or str(error)
-            remedy = "name a folder that you may write to in TFDYNO_DATA"
-            raise UsageError(f"{path} cannot be written", why=why, remedy=remedy) from None
         write_atomic(path, to_json(card))
         return path
 
@@ -60,10 +60,8 @@ def read_card_file(path: Path) -> CardFile:
     Raises:
         UsageError: It cannot be read, is damaged, or was written by another tfdyno.
     """
-    try:
+    with OSErrorsAs(UsageError, f"cannot read {path}"):
         data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
     card = from_json(data, CardFile, where=str(path))
     if card.format != FORMAT:
         raise UsageError(f"{path} cannot be used", why="it was written by another tfdyno")

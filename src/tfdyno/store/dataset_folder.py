@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
-from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, TfdynoError, ToolError, UsageError
 from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.deploy.dataset import (
     FORMAT_VERSION,
@@ -160,11 +160,8 @@ class DatasetFolder:
             ToolError: It cannot be written.
         """
         is_new = not self.path.exists()
-        try:
+        with OSErrorsAs(UsageError, f"cannot make the folder {self.path}"):
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise UsageError(f"cannot make the folder {self.path}", why=why) from None
         with lock_folder(self.path, LOCK):
             try:
                 yield

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import to_json
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.base.lock import FileLock
 from tfdyno.core.deploy.model_version import Artefact, StoredFile
 from tfdyno.store.cache import sha256_of
@@ -221,10 +221,8 @@ def _sources(source: Path, without: str) -> list[tuple[Path, str]]:
 
 def _copy(source: Path, target: Path, said: str) -> StoredFile:
     digest, size_bytes = hashlib.sha256(), 0
-    try:
+    with OSErrorsAs(UsageError, f"cannot read {source}"):
         reader = source.open("rb")
-    except OSError as error:
-        raise UsageError(f"cannot read {source}", why=error.strerror or str(error)) from None
     with reader, target.open("xb") as writer:
         while chunk := reader.read(CHUNK_BYTES):
             digest.update(chunk)
@@ -297,12 +295,10 @@ def _sync(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _told_of(folder: Path) -> Iterator[None]:
-    try:
+    with OSErrorsAs(
+        ToolError, f"cannot write to {folder}", remedy="free some space, then add it again"
+    ):
         yield
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ToolError(f"cannot write to {folder}", why=why,
-                        remedy="free some space, then add it again") from None  # fmt: skip
 
 
 def _unwritable(folder: Path, error: OSError) -> UsageError:

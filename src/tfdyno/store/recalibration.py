@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.base.lock import FileLock
 from tfdyno.core.choose.recalibration import Anchor
 
@@ -54,15 +54,15 @@ class Anchors:
 
     def add(self, anchor: Anchor) -> None:
         """Store an anchor in place of an older one of the same; raises ``UsageError`` as above."""
-        try:
+        with OSErrorsAs(
+            UsageError,
+            f"{self.path} cannot be written",
+            remedy="name a folder that you may write to in TFDYNO_DATA",
+        ):
             self.folder.mkdir(parents=True, exist_ok=True)
             with FileLock(self.folder / f".{FILE}.lock", patience_s=math.inf):
                 kept = tuple(one for one in self.read() if _key(one) != _key(anchor))
                 write_atomic(self.path, to_json(_Content(anchors=(*kept, anchor)), indent=2))
-        except OSError as error:
-            why = error.strerror or str(error)
-            remedy = "name a folder that you may write to in TFDYNO_DATA"
-            raise UsageError(f"{self.path} cannot be written", why=why, remedy=remedy) from None
 
 
 def _key(anchor: Anchor) -> tuple[object, ...]:

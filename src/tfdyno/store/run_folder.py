@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.base.lock import FileLock, lock_folder
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import Environment, Telemetry
@@ -109,11 +109,8 @@ class RunFolder:
         Raises:
             UsageError: It cannot be made or written, or is something else.
         """
-        try:
+        with OSErrorsAs(UsageError, f"cannot write to {self.path}"):
             (self.path / LOGS).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise UsageError(f"cannot write to {self.path}", why=why) from None
         if not os.access(self.path, os.W_OK):
             raise UsageError(f"cannot write to {self.path}", why="permission denied")
 

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tfdyno.core.base.errors import (
     CompilerError,
+    OSErrorsAs,
     RetreatAsked,
     TfdynoError,
     ToolError,
     UsageError,
     failure_of,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -40,3 +46,20 @@ def test_an_error_keeps_its_kind_between_processes(kind: type[TfdynoError]) -> N
     told = failure_of(kind("it failed", why="why", remedy="do")).error
     assert type(told) is kind
     assert str(told) == "it failed: why; do."
+
+
+def test_what_the_system_refuses_in_a_block_is_told_with_its_reason(tmp_path: Path) -> None:
+    path = tmp_path / "none"
+    with (
+        pytest.raises(ToolError) as caught,
+        OSErrorsAs(ToolError, f"cannot read {path}", remedy="make it"),
+    ):
+        path.read_bytes()
+    assert str(caught.value) == f"cannot read {path}: No such file or directory; make it."
+    with (
+        pytest.raises(ToolError, match=r"^it is odd: no number\.$"),
+        OSErrorsAs(ToolError, "it is odd"),
+    ):
+        raise OSError("no number")
+    with pytest.raises(ValueError, match="mine"), OSErrorsAs(ToolError, "cannot"):
+        raise ValueError("mine")

@@ -54,6 +54,23 @@ class RetreatAsked(CompilerError):  # noqa: N818  (it is what is asked)
     """All processes are to be started again, a step back that is kept in the folder of the run."""
 
 
+class OSErrorsAs:
+    """Raises an error of ours, with the system's reason, in place of an ``OSError`` of a block."""
+
+    def __init__(self, kind: type[TfdynoError], what: str, *, remedy: str = "") -> None:
+        """Take what is to be told: ``OSErrorsAs(UsageError, "cannot read train.log")``."""
+        self._kind, self._what, self._remedy = kind, what, remedy
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        """End it."""
+        if isinstance(error, OSError):
+            why = error.strerror or str(error)
+            raise self._kind(self._what, why=why, remedy=self._remedy) from None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """An error as it passes from one process to another."""

@@ -16,7 +16,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO
 
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.engines.process.oom_kills import NOT_COUNTED, oom_kills
 
 Hear = Callable[[str], object]
@@ -209,13 +209,10 @@ def _opened(command: Command) -> Log:
     now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     line = f"# {now}: {command.purpose}{f' as {command.name}' * bool(command.name)}\n"
     with contextlib.ExitStack() as stack:
-        try:
+        with OSErrorsAs(ToolError, f"cannot write {command.log}"):
             command.log.parent.mkdir(parents=True, exist_ok=True)
             log = stack.enter_context(command.log.open("ab", buffering=0))
             log.write(line.encode())
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise ToolError(f"cannot write {command.log}", why=why) from None
         stack.pop_all()
     return log
 

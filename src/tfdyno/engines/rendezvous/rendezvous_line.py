@@ -9,7 +9,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import Failure, TfdynoError, ToolError
+from tfdyno.core.base.errors import Failure, OSErrorsAs, TfdynoError, ToolError
 from tfdyno.core.cluster.cluster import LOOPBACK, host_of, port_of
 from tfdyno.core.messages.wire import decode, encode
 
@@ -80,11 +80,8 @@ def _no_port(process: ProcessRank, error: OSError) -> ToolError:
 
 def send(connection: socket.socket, message: Mapping[str, Any], name: str) -> None:
     """Write one line; raises ``ToolError`` where who is called ``name`` has hung up."""
-    try:
+    with OSErrorsAs(ToolError, f"{name} does not answer any more"):
         put(connection, message)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ToolError(f"{name} does not answer any more", why=why) from None
 
 
 def put(connection: socket.socket, message: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import from_json
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.measure.load import LOAD_FORMAT
 
 if TYPE_CHECKING:
@@ -70,10 +70,8 @@ def _stored(folder: Path, prefix: str) -> Measurement:
 def _written(path: Path) -> tuple[Measurement, ...]:
     from tfdyno.core.measure.measurement_document import measurement_of
 
-    try:
+    with OSErrorsAs(UsageError, f"cannot read {path}"):
         data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
     raw = from_json(data, object, where=str(path))
     if isinstance(raw, dict):
         _check_kind(raw, path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_json, write_atomic
-from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, TfdynoError, UsageError
 from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.deploy.export import RECORD
 from tfdyno.store.cache import sha256_of
@@ -76,10 +76,8 @@ def stage(path: Path) -> Iterator[Path]:
     prefix = f".{path.name}{_MARK}"
     for left in path.parent.glob(f"{glob.escape(prefix)}*"):
         _sweep(left, path)
-    try:
+    with OSErrorsAs(UsageError, f"cannot write {path}"):
         folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=prefix))
-    except OSError as error:
-        raise UsageError(f"cannot write {path}", why=error.strerror or str(error)) from None
     try:
         with lock_folder(folder):
             yield folder

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins, to_json
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.base.version import VERSION
 from tfdyno.core.deploy.dataset import MANIFEST
 from tfdyno.core.deploy.model_version import Lineage
@@ -218,10 +218,8 @@ def _fingerprint(data: Path) -> str:
 
 
 def _digest(path: Path) -> str:
-    try:
+    with OSErrorsAs(UsageError, f"cannot read {path}"):
         return sha256_of(path)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
 
 
 def _object(path: Path, writer: str) -> dict[str, Any]:

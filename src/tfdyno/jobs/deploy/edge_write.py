@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.edge_devices import operations
 from tfdyno.core.base.codec import to_json
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.deploy.edge_document import edge_document
 from tfdyno.render.deploy.edge_android import android_page
 from tfdyno.render.deploy.edge_c import bytes_of, micro_source, model_header, model_source
@@ -53,7 +53,7 @@ def write(folder: Path, model: Path, report: EdgeReport) -> None:
     """
     data = model.read_bytes()
     texts = _texts(report, data)
-    try:
+    with OSErrorsAs(UsageError, f"{folder} cannot be written"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as beside:
             made = Path(beside) / "made"
@@ -64,9 +64,6 @@ def write(folder: Path, model: Path, report: EdgeReport) -> None:
             if "model_data.cc" in texts:
                 check_array(made, data)
             os.rename(made, folder)  # noqa: PTH104  (fails where the folder has come meanwhile)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise UsageError(f"{folder} cannot be written", why=why) from None
 
 
 def _texts(report: EdgeReport, data: bytes) -> dict[str, str]:

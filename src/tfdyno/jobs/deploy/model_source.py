@@ -7,7 +7,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.deploy.model_version import ArtefactKind, checked_name
 from tfdyno.core.train.training import MODEL
 from tfdyno.store.run_folder import RunFolder
@@ -90,15 +90,13 @@ def _file_kind(path: Path) -> ArtefactKind:
 
 def _damage(path: Path, kind: ArtefactKind) -> str:
     """Return why a file cannot be what its ending says; empty: nothing speaks against it."""
-    try:
+    with OSErrorsAs(UsageError, f"cannot read {path}"):
         with path.open("rb") as file:
             head = file.read(8)
         if not head:
             return "it is empty"
         if kind == "keras":
             return _keras_damage(path)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
     if kind == "litert" and head[4:8] != TFLITE_MARK:
         return f"it does not have {TFLITE_MARK.decode()} where such files have it"
     return ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.offers import data_dir
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.deploy.model_version import checked_name, parse_id
 from tfdyno.jobs.deploy._model_lineage import RECORD, lineage_of
 from tfdyno.jobs.deploy.model_source import model_source
@@ -143,13 +143,13 @@ def copy_out(store: ModelStore, text: str, output: Path) -> ModelVersion:
         raise UsageError(f"{output} is there already", remedy="name a new path")
     if not output.parent.is_dir():
         raise UsageError(f"there is no folder {output.parent}")
-    try:
-        with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as part:
-            copy = Path(part) / output.name
-            copy_contents(found.path, copy)
-            copy.rename(output)
-    except OSError as error:
-        raise ToolError(f"cannot write {output}", why=error.strerror or str(error)) from None
+    with (
+        OSErrorsAs(ToolError, f"cannot write {output}"),
+        tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as part,
+    ):
+        copy = Path(part) / output.name
+        copy_contents(found.path, copy)
+        copy.rename(output)
     return found
 
 

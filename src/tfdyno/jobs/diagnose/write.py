@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import write_atomic
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.recipe.recipe import diff
 from tfdyno.core.recipe.recipe_file import FILE_NAME, to_toml
 from tfdyno.rules.rewrite.dataset_rewrite import edits, rewritten
@@ -36,13 +36,11 @@ def check_folder(folder: Path) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"cannot write to {folder}", why="it is a file", remedy="name a folder")
-    try:
+    with OSErrorsAs(UsageError, f"cannot write to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".tfdyno"
         probe.touch()
         probe.unlink()
-    except OSError as error:
-        raise UsageError(f"cannot write to {folder}", why=error.strerror or str(error)) from None
 
 
 def written(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
-from tfdyno.core.base.errors import ToolError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError
 from tfdyno.core.cluster.cluster import host_of, tf_config_of
 from tfdyno.core.messages.bench import ALL_REDUCE, MeasureAllReduce
 from tfdyno.engines.rendezvous.calls import Ear, reach, stream_bytes_per_s
@@ -77,10 +77,8 @@ class Member:
         }  # fmt: skip
         if action not in actions:
             raise ToolError(f"there is no action {action}", remedy="install one tfdyno on all")
-        try:
+        with OSErrorsAs(ToolError, f"{action} failed"):
             return actions[action](**given)
-        except OSError as error:
-            raise ToolError(f"{action} failed", why=error.strerror or str(error)) from None
 
     def close(self) -> None:
         """Listen no more."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import write_atomic
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.cluster.launch_plan import check_strategy
 from tfdyno.core.recipe.composition import check_composition
@@ -188,11 +188,8 @@ def written(plan: LaunchPlan, folder: Path) -> Path:
     """Keep the file of the plan's engine in a folder; raises ``UsageError``."""
     text = rendered(plan)
     path = folder / f"{plan.name}{_ENGINES[kind_of(plan)].suffix}"
-    try:
+    with OSErrorsAs(UsageError, f"cannot write to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise UsageError(f"cannot write to {folder}", why=why) from None
     write_atomic(path, text.encode())
     if plan.engine == "local":
         path.chmod(path.stat().st_mode | 0o111)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import write_atomic
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 
 if TYPE_CHECKING:
     from tfdyno.core.doctor.finding import Finding
@@ -67,14 +67,12 @@ def written(found: Migration, path: Path) -> tuple[Path, ...]:
     taken = kept if is_same else path
     if taken and taken.exists():
         raise UsageError(f"{taken} is there already", remedy="name another file, or move it away")
-    try:
+    with OSErrorsAs(UsageError, f"cannot write {path}"):
         mode = script.stat().st_mode & 0o777
         if kept:
             write_atomic(kept, script.read_bytes())
         write_atomic(path, found.after.encode())
         path.chmod(mode)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}", why=error.strerror or str(error)) from None
     return (path, kept) if kept else (path,)
 
 

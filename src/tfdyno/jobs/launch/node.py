@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import from_builtins, to_builtins
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.base.settings import positive
 from tfdyno.core.base.version import VERSION
 from tfdyno.core.cluster.cluster import ProcessRank, cluster_of
@@ -235,11 +235,8 @@ def _check_cards(wanted: int, visible: str | None) -> None:
 def _message(run: Run) -> dict[str, Any]:
     """Return what the others need to know; the file lets them see that they share the folder."""
     token = secrets.token_hex(8)
-    try:
+    with OSErrorsAs(ToolError, f"cannot write to {run.folder}"):
         (run.folder / SHARED).write_text(token)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ToolError(f"cannot write to {run.folder}", why=why) from None
     return {
         "recipe": to_builtins(run.recipe),
         "settings": to_builtins(run.settings),

@@ -12,7 +12,7 @@ from tfdyno.catalog.offer_rules import Listing
 from tfdyno.catalog.offers import COLUMNS, Rejected
 from tfdyno.catalog.tables import Faulty
 from tfdyno.core.base.codec import write_atomic
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -114,14 +114,12 @@ def _sorted(plan: _Plan) -> list[Listing]:
 
 
 def _make_folder(folder: Path) -> None:
-    try:
+    with OSErrorsAs(
+        UsageError,
+        f"cannot make the data folder {folder}",
+        remedy="set TFDYNO_DATA to a folder that you may write",
+    ):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"cannot make the data folder {folder}",
-            why=error.strerror or str(error),
-            remedy="set TFDYNO_DATA to a folder that you may write",
-        ) from None
 
 
 def _with_quarantine(path: Path, plan: _Plan) -> bytes:

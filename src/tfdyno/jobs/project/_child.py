@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from tfdyno.core.base.errors import ToolError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError
 from tfdyno.engines.process.guard import guarded
 
 if TYPE_CHECKING:
@@ -125,10 +125,8 @@ def started(words: tuple[str, ...], place: WorkingPlace) -> Iterator[subprocess.
 
 
 def _opened(path: Path, mode: Literal["wb", "ab"]) -> BinaryIO:
-    try:
+    with OSErrorsAs(ToolError, f"cannot write {path}"):
         return path.open(mode)
-    except OSError as error:
-        raise ToolError(f"cannot write {path}", why=error.strerror or str(error)) from None
 
 
 def end(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.project.output import FILE, Made
 from tfdyno.core.project.project import ANSWER, DOCUMENT, FOLDER, LOG, OUTPUTS, PART, Project
 from tfdyno.core.project.step_key import SHORT
@@ -183,12 +183,11 @@ def read_answer(part: Path, *, is_script: bool) -> tuple[object, bool]:
     except (ValueError, RecursionError):
         answer = None
     if is_script and not isinstance(answer, dict):
-        try:
-            with (part / LOG).open("ab") as log:
-                log.write(data)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise ToolError(f"cannot write {part / LOG}", why=why) from None
+        with (
+            OSErrorsAs(ToolError, f"cannot write {part / LOG}"),
+            (part / LOG).open("ab") as log,
+        ):
+            log.write(data)
         return {}, True
     return answer, answer is not None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import read_toml
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.base.lock import is_held
 from tfdyno.core.project.file import FILE, project_name
 from tfdyno.core.project.project import FOLDER, LOCK
@@ -36,11 +36,8 @@ def history_at(place: str | Path | None) -> ProjectHistory:
         UsageError: There is no such place, or the file is no project.
     """
     path = Path(place) if place is not None else Path()
-    try:
+    with OSErrorsAs(UsageError, f"there is no {str(path)[:_LONG]}…"):  # the name is too long
         is_file, is_there = path.is_file(), path.exists()
-    except OSError as error:  # the name is too long
-        what = f"there is no {str(path)[:_LONG]}…"
-        raise UsageError(what, why=error.strerror or str(error)) from None
     if not is_there:
         raise UsageError(f"there is no {path}", remedy=_near(path))
     if is_file:

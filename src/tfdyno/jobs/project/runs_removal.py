@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.project.project import LOCK, OUTPUTS, PART, ProjectRun
 from tfdyno.core.project.report import DONE, Removal
@@ -163,8 +163,6 @@ def _delete(folder: Path, output: str) -> str:
 
 
 def _size_bytes(folder: Path) -> int:
-    try:
+    with OSErrorsAs(ToolError, f"cannot read {folder}"):
         inner = () if folder.is_symlink() else folder.rglob("*")
         return sum(one.lstat().st_size for one in inner if one.is_file() or one.is_symlink())
-    except OSError as error:
-        raise ToolError(f"cannot read {folder}", why=error.strerror or str(error)) from None

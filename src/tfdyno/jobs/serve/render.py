@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.base.settings import one_of
 from tfdyno.core.deploy.model_version import checked_name
 from tfdyno.core.deploy.serving_plan import ENGINES, ServingPlan, replicas
@@ -233,15 +233,15 @@ def _notes(plan: ServingPlan) -> tuple[str, ...]:
 def _written(output: Path, files: dict[str, str], source: Path, place: str) -> None:
     """Write beside, then give it its name."""
     parent = output.absolute().parent
-    try:
-        with tempfile.TemporaryDirectory(dir=parent, prefix=f".{output.name}.") as part:
-            made = Path(part) / output.name
-            for path, text in files.items():
-                target = made / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(text, encoding="utf-8")
-            (made / place).parent.mkdir(parents=True, exist_ok=True)
-            copy_contents(source, made / place)
-            made.rename(output)
-    except OSError as error:
-        raise ToolError(f"cannot write {output}", why=error.strerror or str(error)) from None
+    with (
+        OSErrorsAs(ToolError, f"cannot write {output}"),
+        tempfile.TemporaryDirectory(dir=parent, prefix=f".{output.name}.") as part,
+    ):
+        made = Path(part) / output.name
+        for path, text in files.items():
+            target = made / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        (made / place).parent.mkdir(parents=True, exist_ok=True)
+        copy_contents(source, made / place)
+        made.rename(output)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.fix_proof import Agreement
 from tfdyno.core.measure.measurement import DataMode, Environment, Protocol
@@ -121,10 +121,8 @@ def prepare_folder(request: TuneRequest) -> None:
     if has_study and not request.resume:
         raise UsageError(f"{folder} holds a study already",
                          remedy="go on with it by --resume, or give another --output")  # fmt: skip
-    try:
+    with OSErrorsAs(UsageError, f"cannot write to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot write to {folder}", why=error.strerror or str(error)) from None
 
 
 def key_of(request: TuneRequest) -> str:

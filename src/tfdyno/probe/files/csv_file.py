@@ -10,7 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.deploy.dataset import Feature, Skipped
 from tfdyno.probe.files.csv_column import ColumnFacts
 
@@ -148,21 +148,18 @@ def csv_file(
         UsageError: A row, the header or the label does not fit; the sentence names the line.
     """
     csv.field_size_limit(LONGEST_FIELD)
-    try:
-        with path.open("rb") as file:
-            before = path.stat()
-            lines = _Lines(file=file, path=path)
-            reader = csv.reader(lines, delimiter=delimiter, strict=True)
-            names = _header(path, reader, delimiter)
-            rows = _Rows(
-                columns=[ColumnFacts(name=name) for name in names],
-                label=_place(path, names, label),
-                skip_bad=skip_bad,
-                path=path,
-            )
-            _read(rows, reader, lines, before.st_size, progress)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
+    with OSErrorsAs(UsageError, f"cannot read {path}"), path.open("rb") as file:
+        before = path.stat()
+        lines = _Lines(file=file, path=path)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        names = _header(path, reader, delimiter)
+        rows = _Rows(
+            columns=[ColumnFacts(name=name) for name in names],
+            label=_place(path, names, label),
+            skip_bad=skip_bad,
+            path=path,
+        )
+        _read(rows, reader, lines, before.st_size, progress)
     if not rows.offsets:
         raise UsageError(f"{path} has no rows", why="there is nothing below its column names")
     features, classes = _features(rows)
@@ -184,10 +181,8 @@ def csv_sha256(path: Path) -> str:
     Raises:
         UsageError: It cannot be looked at.
     """
-    try:
+    with OSErrorsAs(UsageError, f"cannot read {path}"):
         found = path.stat()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
     return _fingerprint(path.name, found.st_size, found.st_mtime_ns)
 
 
