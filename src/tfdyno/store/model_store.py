@@ -6,11 +6,11 @@ names, which the next collection removes.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import from_json
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.settings import did_you_mean
 from tfdyno.core.deploy.model_version import (
     KEEP,
     Collected,
@@ -281,13 +281,10 @@ class ModelStore:
         )
 
     def _unknown(self, name: str, names: Sequence[str]) -> UsageError:
-        near = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
-        if near:
-            remedy = f"did you mean {' or '.join(near)}?"
-        elif names:
-            remedy = f"there are {', '.join(names[:9])}{', …' if len(names) > 9 else ''}"
-        else:
-            remedy = "tfdyno models add PATH keeps one"
+        there = "tfdyno models add PATH keeps one"
+        if names:
+            there = f"there are {', '.join(names[:9])}{', …' if len(names) > 9 else ''}"
+        remedy = did_you_mean(name, names, most=2, otherwise=there)
         return UsageError(f"{self.folder} has no model '{name}'", remedy=remedy)
 
 

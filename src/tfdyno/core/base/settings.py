@@ -84,10 +84,24 @@ def one_of(value: str, known: Iterable[Name], what: str) -> Name:
     names = tuple(known)
     if value in names:
         return names[names.index(value)]
+    raise UsageError(
+        f"{what} '{value}' is not one of {', '.join(names)}", remedy=did_you_mean(value, names)
+    )
+
+
+def did_you_mean(
+    name: str, known: Iterable[str], *, cutoff: float = 0.5, most: int = 1, otherwise: str = ""
+) -> str:
+    """Ask whether one of the names that are much like another was meant.
+
+    Args:
+        name: That nobody has.
+        known: The names that there are.
+        cutoff: How much alike they have to be, from 0 to 1.
+        most: How many are named.
+        otherwise: What is said where none is.
+    """
     import difflib  # only for a name that nobody has
 
-    near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.5)
-    raise UsageError(
-        f"{what} '{value}' is not one of {', '.join(names)}",
-        remedy=f"did you mean {near[0]}?" if near else "",
-    )
+    near = difflib.get_close_matches(str(name), list(known), n=most, cutoff=cutoff)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.settings import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,8 +57,8 @@ class CommandShape:
 
 def nearest(name: str, names: tuple[str, ...]) -> str:
     """Suggest: ``did you mean …?``, or what there is."""
-    near = difflib.get_close_matches(name.replace("_", "-"), names, n=2, cutoff=0.6)
-    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+    there = f"there are {', '.join(names)}"
+    return did_you_mean(name.replace("_", "-"), names, cutoff=0.6, most=2, otherwise=there)
 
 
 def check_options(step: str, options: Mapping[str, object], shape: CommandShape) -> None:

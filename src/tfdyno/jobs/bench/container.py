@@ -6,7 +6,6 @@ container toolkit.
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.containers import container_images
 from tfdyno.catalog.releases import release_of
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.settings import did_you_mean
 from tfdyno.core.base.version import VERSION
 from tfdyno.probe.machine.fingerprint import IMAGE_VARIABLE
 
@@ -110,11 +110,10 @@ def _image_of(tensorflow: str) -> tuple[ContainerImage, str]:
 
 
 def _unknown(tensorflow: str, known: Sequence[str]) -> UsageError:
-    near = difflib.get_close_matches(tensorflow, known, n=1, cutoff=0.5)
     return UsageError(
         f"the catalogue has no container image of TensorFlow '{tensorflow}'",
         why=f"it has {known[0]} to {known[-1]}" if len(known) > 1 else f"it has {known[0]}",
-        remedy=f"did you mean {near[0] if near else known[-1]}?",
+        remedy=did_you_mean(tensorflow, known, otherwise=f"did you mean {known[-1]}?"),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import shlex
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.codec import from_json
 from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.measure.load import LOAD_FORMAT
+from tfdyno.probe.base.near import meant
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import BenchRun, CardTelemetry, Measurement, Telemetry
@@ -48,17 +48,8 @@ def _by_id(place: str) -> Measurement:
     folder, colon, prefix = place.rpartition(":")
     if colon and Path(folder).is_dir():
         return _stored(Path(folder), prefix)
-    raise UsageError(f"there is no {place!r}", remedy=_near(Path(folder if colon else place)))
-
-
-def _near(path: Path) -> str:
-    """Return what the person may have meant, else the forms that there are."""
-    try:
-        names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    except OSError:
-        names = []
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6) if path.name else []
-    return f"did you mean {path.parent / near[0]}?" if near else FORMS
+    remedy = meant(Path(folder if colon else place), otherwise=FORMS)
+    raise UsageError(f"there is no {place!r}", remedy=remedy)
 
 
 def _stored(folder: Path, prefix: str) -> Measurement:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 from tfdyno.catalog.generations import software_from
@@ -10,6 +9,7 @@ from tfdyno.catalog.tasks import find_task
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Mode, Workload, WorkloadKind
+from tfdyno.probe.base.near import meant
 
 FORMS = (
     "script.py, file.py:function, package.module:function, model.keras, keras:ResNet50 "
@@ -100,7 +100,4 @@ def _kind(text: str) -> WorkloadKind:
 def _check_file(path: Path) -> None:
     if path.is_file():
         return
-    siblings = path.parent.glob(f"*{path.suffix}") if path.parent.is_dir() else ()
-    near = difflib.get_close_matches(path.name, [file.name for file in siblings], n=1)
-    remedy = f"did you mean {path.with_name(near[0])}?" if near else ""
-    raise UsageError(f"there is no file {path}", remedy=remedy)
+    raise UsageError(f"there is no file {path}", remedy=meant(path, ending=path.suffix))

@@ -11,6 +11,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.export import ModelKind
 from tfdyno.core.train.training import MODEL
 from tfdyno.jobs.deploy._export_place import digest
+from tfdyno.probe.base.near import meant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,7 @@ def export_source(text: str) -> ExportSource:
         return ExportSource(reference=text, kind="application")
     if place.endswith(".py"):
         if not Path(place).is_file():
-            raise UsageError(f"there is no file {place}", remedy=_near(Path(place)))
+            raise UsageError(f"there is no file {place}", remedy=meant(Path(place), cutoff=0.7))
         if not name:
             raise UsageError(f"{text} is a script", remedy=f"name its function: {text}:build_model")
         return ExportSource(reference=text, kind="function")
@@ -59,7 +60,7 @@ def export_source(text: str) -> ExportSource:
         return _of_folder(text, path)
     if text.endswith(".keras"):
         if not path.is_file():
-            raise UsageError(f"there is no file {path}", remedy=_near(path))
+            raise UsageError(f"there is no file {path}", remedy=meant(path, cutoff=0.7))
         return ExportSource(reference=text, kind="keras_file", path=text)
     if text.endswith((".h5", ".hdf5")):
         raise UsageError(f"{text} is in the old HDF5 format",
@@ -96,7 +97,7 @@ def _of_store(text: str) -> ExportSource:
     if stored := stored_model(text, tuple(_STORED)):
         return ExportSource(reference=stored.id, kind=_STORED[stored.artefact.kind],
                             path=str(stored.path))  # fmt: skip
-    near = _near(Path(text)) or _near_in_store(text.partition(":")[0])
+    near = meant(Path(text), cutoff=0.7) or _near_in_store(text.partition(":")[0])
     raise UsageError(f"'{text}' names no model", remedy=near or f"give {FORMS}")
 
 
@@ -124,9 +125,3 @@ def _of_folder(text: str, folder: Path) -> ExportSource:
         return ExportSource(reference=text, kind="savedmodel", path=str(newest))
     raise UsageError(f"{folder} holds no model", why="it has no saved_model.pb and no run.json",
                      remedy=f"give {FORMS}")  # fmt: skip
-
-
-def _near(path: Path) -> str:
-    known = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, known, n=1, cutoff=0.7)
-    return f"did you mean {path.with_name(near[0])}?" if near else ""

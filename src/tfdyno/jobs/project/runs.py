@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,10 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.codec import read_toml
 from tfdyno.core.base.errors import OSErrorsAs, UsageError
 from tfdyno.core.base.lock import is_held
+from tfdyno.core.base.settings import did_you_mean
 from tfdyno.core.project.file import FILE, project_name
 from tfdyno.core.project.project import FOLDER, LOCK
+from tfdyno.probe.base.near import meant
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def history_at(place: str | Path | None) -> ProjectHistory:
     with OSErrorsAs(UsageError, f"there is no {str(path)[:_LONG]}…"):  # the name is too long
         is_file, is_there = path.is_file(), path.exists()
     if not is_there:
-        raise UsageError(f"there is no {path}", remedy=_near(path))
+        otherwise = f"name a {FILE}, or the folder that it is in"
+        raise UsageError(f"there is no {path}", remedy=meant(path, otherwise=otherwise))
     if is_file:
         return ProjectHistory(folder=path.parent / FOLDER, project=_project(path))
     own = ProjectHistory(folder=path)
@@ -108,19 +110,7 @@ def run_named(runs: Sequence[ProjectRun], prefix: str) -> ProjectRun:
         raise UsageError(f"{prefix} is the beginning of several runs: {names}",
                          remedy="give more of it")  # fmt: skip
     if not found:
-        near = difflib.get_close_matches(prefix, [one.id for one in runs], n=1, cutoff=0.5)
-        remedy = f"did you mean {near[0]}?" if near else "tfdyno runs list names them"
+        otherwise = "tfdyno runs list names them"
+        remedy = did_you_mean(prefix, [one.id for one in runs], otherwise=otherwise)
         raise UsageError(f"there is no run {prefix}", remedy=remedy)
     return (exact or found)[0]
-
-
-def _near(path: Path) -> str:
-    """Return what the person may have meant."""
-    try:
-        names = [one.name for one in path.parent.iterdir()]
-    except OSError:
-        names = []
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {path.parent / near[0]}?"
-    return f"name a {FILE}, or the folder that it is in"

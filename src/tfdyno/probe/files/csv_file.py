@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import OSErrorsAs, UsageError
+from tfdyno.core.base.settings import did_you_mean
 from tfdyno.core.deploy.dataset import Feature, Skipped
 from tfdyno.probe.files.csv_column import ColumnFacts
 
@@ -247,11 +248,8 @@ def _place(path: Path, names: list[str], label: str) -> int:
         return -1
     if label in names:
         return names.index(label)
-    import difflib  # takes long, and most labels are right
-
-    near = difflib.get_close_matches(label, names, n=1, cutoff=0.5)
     few = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    remedy = f"did you mean {near[0]}?" if near else f"it has {few}"
+    remedy = did_you_mean(label, names, otherwise=f"it has {few}")
     raise UsageError(f"{path} has no column '{label}'", remedy=remedy)
 
 
