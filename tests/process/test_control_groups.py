@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.process.control_groups import Throttling, quotas, room_bytes, throttling
+from tfdyno.process.control_groups import Throttling, room_bytes, throttling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,25 +17,11 @@ def _written(root: Path, **files: str) -> None:
         file.write_text(text)
 
 
-def test_the_strictest_limit_of_the_groups_counts(tmp_path: Path) -> None:
-    # By hand: 150 ms of 100 ms are 1.5 CPUs; the group above it has 4.
-    folder = tmp_path / "sys/fs/cgroup"
-    (folder / "a/b").mkdir(parents=True)
-    (folder / "a/b/cpu.max").write_text("150000 100000\n")
-    (folder / "a/cpu.max").write_text("400000 100000\n")
-    (folder / "cpu.max").write_text("max 100000\n")
-    _written(tmp_path, proc__self__cgroup="0::/a/b\n")
-    assert sorted(quotas(tmp_path)) == [1.5, 4.0]
-
-
-def test_a_limit_of_version_1_is_read_where_only_the_top_folder_exists(tmp_path: Path) -> None:
+def test_counters_of_version_1_are_read_where_only_the_top_folder_exists(tmp_path: Path) -> None:
     folder = tmp_path / "sys/fs/cgroup/cpu,cpuacct"
     folder.mkdir(parents=True)
-    (folder / "cpu.cfs_quota_us").write_text("50000\n")
-    (folder / "cpu.cfs_period_us").write_text("100000\n")
     (folder / "cpu.stat").write_text("nr_periods 40\nnr_throttled 30\nthrottled_time 2500000000\n")
     _written(tmp_path, proc__self__cgroup="4:cpu,cpuacct:/docker/x\n3:memory:/docker/x\n")
-    assert list(quotas(tmp_path)) == [0.5]
     assert throttling(tmp_path) == Throttling(periods=40, held_periods=30, held_s=2.5)
 
 
@@ -48,7 +34,6 @@ def test_throttled_time_of_version_2_is_in_microseconds(tmp_path: Path) -> None:
 
 
 def test_no_group_and_no_limit_are_no_error(tmp_path: Path) -> None:
-    assert list(quotas(tmp_path)) == []
     assert throttling(tmp_path) == Throttling()
     assert list(room_bytes(tmp_path)) == []
 

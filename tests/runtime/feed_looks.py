@@ -16,7 +16,8 @@ from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.runtime.data import files as data_files, measure as data_measure
 from tfdyno.runtime.data import rounds as data_rounds
-from tfdyno.process.cpu_sets import allowed, few_cpus
+from tfdyno.core.base.process_limits import allowed
+from tfdyno.process.cpu_sets import few_cpus
 from tfdyno.core.messages.data import Plan
 from tfdyno.runtime.data.measure import DataMeasure, batch_size, looked_at_stages
 from tfdyno.runtime.data.rounds import CpuSet, Flow, measured_rounds

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+
+from tfdyno.core.base.process_limits import groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-_MOUNT = "/sys/fs/cgroup"
+    from tfdyno.core.base.process_limits import Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,24 +24,12 @@ class Throttling:
     held_s: float = 0.0
 
 
-def quotas(root: Path) -> Iterator[float]:
-    """Yield CPU limits of the process's control groups, version 1 and 2: 1.5 for 150 %."""
-    for version, folder in _groups(root):
-        if version == 2:
-            limit = text_of(folder / "cpu.max").split()
-            pair = limit[:2]
-        else:
-            names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-            pair = [text_of(folder / name).strip() for name in names]
-        if len(pair) == 2 and all(each.isdecimal() for each in pair) and int(pair[1]):
-            yield int(pair[0]) / int(pair[1])
-
-
 def throttling(root: Path) -> Throttling:
     """Read the counters of the control group that was held back longest."""
     found = Throttling()
-    for version, folder in _groups(root):
-        counters = dict(re.findall(r"^(\w+) (\d+)$", text_of(folder / "cpu.stat"), re.MULTILINE))
+    text = texts(root)
+    for version, folder in groups(text, "cpu"):
+        counters = dict(re.findall(r"^(\w+) (\d+)$", text(f"{folder}/cpu.stat"), re.MULTILINE))
         if "nr_periods" not in counters:
             continue
         if version == 2:
@@ -62,15 +52,15 @@ def room_bytes(root: Path) -> Iterator[int]:
 
 def rooms_bytes(root: Path) -> Iterator[tuple[int, int]]:
     """Yield the same, each with its limit."""
-    for version, folder in _groups(root, "memory"):
+    text = texts(root)
+    for version, folder in groups(text, "memory"):
         names = ("memory.max", "memory.current")
         if version == 1:
             names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
-        limit, used = (text_of(folder / name).strip() for name in names)
+        limit, used = (text(f"{folder}/{name}").strip() for name in names)
         if limit.isdecimal() and used.isdecimal():
-            cached = re.search(
-                r"^inactive_file (\d+)$", text_of(folder / "memory.stat"), re.MULTILINE
-            )
+            kept = text(f"{folder}/memory.stat")
+            cached = re.search(r"^inactive_file (\d+)$", kept, re.MULTILINE)
             room = max(0, int(limit) - int(used) + (int(cached[1]) if cached else 0))
             yield min(room, int(limit)), int(limit)
 
@@ -83,19 +73,6 @@ def text_of(file: Path) -> str:
         return ""
 
 
-def _groups(root: Path, controller: str = "cpu") -> Iterator[tuple[int, Path]]:
-    """Yield version and folder of each group of the process, and of those above it."""
-    text = text_of(root / "proc/self/cgroup")
-    for controllers, path in re.findall(r"^\d+:([^:]*):(.*)$", text, re.MULTILINE):
-        if controllers == "":
-            yield from ((2, folder) for folder in _upwards(root, _MOUNT, path))
-        elif controller in controllers.split(","):
-            for mount in dict.fromkeys((f"{_MOUNT}/{controller}", f"{_MOUNT}/{controllers}")):
-                yield from ((1, folder) for folder in _upwards(root, mount, path))
-
-
-def _upwards(root: Path, mount: str, path: str) -> Iterator[Path]:
-    """Yield a group's folder and those above; in a container only the topmost exists."""
-    group = PurePosixPath(path.strip() or "/")
-    for one in (group, *group.parents):
-        yield root / f"{mount}{one}".strip("/")
+def texts(root: Path) -> Text:
+    """Return what reads the kernel's files below a folder."""
+    return lambda absolute: text_of(root / absolute.lstrip("/"))

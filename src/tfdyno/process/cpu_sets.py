@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.process.control_groups import quotas, text_of
+from tfdyno.core.base.process_limits import quotas
+from tfdyno.process.control_groups import text_of, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,16 +21,9 @@ _PARENT = 1
 """Column of ``ppid`` in ``/proc/PID/stat`` behind the name (man 5 proc)."""
 
 
-def allowed() -> tuple[int, ...]:
-    """List CPUs that this process may use now, sorted; from 0 where the system does not tell."""
-    if hasattr(os, "sched_getaffinity"):
-        return tuple(sorted(os.sched_getaffinity(0)))
-    return tuple(range(os.cpu_count() or 1))
-
-
 def usable_cpus(cpus: Sequence[int], root: Path = Path("/")) -> float:
     """Return how many of them can be busy: all, or the container's limit if that is less."""
-    return min([float(len(cpus)), *quotas(root)])
+    return min([float(len(cpus)), *quotas(texts(root))])
 
 
 def counts(usable: float, most: int) -> tuple[float, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.process_limits import groups
+
 if TYPE_CHECKING:
     from tfdyno.probe.base.host import Host
 
 SHARED = "/dev/shm"
-_GROUPS = "/sys/fs/cgroup"
 MOST_BYTES = 1 << 60
 """What control groups of version 1 write for no limit is above it."""
 
@@ -40,18 +41,10 @@ def soft_limit(name: str) -> int:
 
 def memory_limit_bytes(host: Host) -> int:
     """Return the strictest limit of memory of the process's control groups; -1: none."""
-    found = []
-    for line in host.text("/proc/self/cgroup").splitlines():
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        mount, name = (
-            (f"{_GROUPS}/memory", "memory.limit_in_bytes") if controllers
-            else (_GROUPS, "memory.max")
-        )  # fmt: skip
-        parts = [part for part in path.split("/") if part]
-        for depth in range(len(parts) + 1):
-            limit = host.text("/".join([mount, *parts[:depth], name])).strip()
-            if limit.isdecimal() and int(limit) < MOST_BYTES:
-                found.append(int(limit))
-    return min(found, default=-1)
+    names = {1: "memory.limit_in_bytes", 2: "memory.max"}
+    limits = [
+        host.text(f"{folder}/{names[version]}").strip()
+        for version, folder in groups(host.text, "memory")
+    ]
+    known = [int(limit) for limit in limits if limit.isdecimal()]
+    return min((one for one in known if one < MOST_BYTES), default=-1)

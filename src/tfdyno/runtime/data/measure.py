@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.process_limits import allowed
 from tfdyno.core.measure.feed import Feed
-from tfdyno.process.cpu_sets import allowed, by_core, counts, cpu_kind, usable_cpus
+from tfdyno.process.cpu_sets import by_core, counts, cpu_kind, usable_cpus
 from tfdyno.process.stop_asked import StopAsked
 from tfdyno.runtime.data.files import OpenedFiles, disk_facts, forget, named_files
 from tfdyno.runtime.data.rounds import WARM_S, CpuSet, Flow, measured_rounds

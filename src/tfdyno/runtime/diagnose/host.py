@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.process_limits import quotas
 from tfdyno.core.measure.step_facts import HostFacts
 from tfdyno.process.control_groups import (
     Throttling,
-    quotas,
     room_bytes,
     rooms_bytes,
     text_of,
+    texts,
     throttling,
 )
 from tfdyno.process.cpu_sets import allowed
@@ -75,7 +76,7 @@ class HostWatch:
         if self._begin is None:
             raise ValueError("need begin() before end()")
         intra, inter = tensorflow_threads(os.environ)
-        limits = tuple(quotas(self._root))
+        limits = tuple(quotas(texts(self._root)))
         found = facts(
             self._begin, self.look(), cpus=os.cpu_count() or 1, allowed=len(allowed()),
             quotas=limits, threads=(intra, inter),
