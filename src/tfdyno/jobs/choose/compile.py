@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +22,7 @@ from tfdyno.core.messages.compile import (
 )
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import Traced, code_digest, kept_trace, trace
+from tfdyno.probe.python.versions import version
 from tfdyno.store.cache import default_cache
 
 if TYPE_CHECKING:
@@ -284,14 +284,7 @@ def _key(traced: Traced, served: str, gpu: Gpu | None) -> str:
         "batch": [traced.trace.batch_size, 0 if gpu else traced.trace.marker],
         "mode": traced.trace.workload.mode,
         "target": _target(card, gpu.usable_memory_bytes if gpu else AMPLE_MEMORY_BYTES),
-        "versions": [_version(name) for name in PACKAGES],
+        "versions": [version(name) for name in PACKAGES],
         "code": code_digest(),
     }
     return hashlib.sha256(to_json(facts)).hexdigest()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 import socket
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from tfdyno.probe.cards import cards
 from tfdyno.probe.cards.card_pairs import node_cards, printed_pairs
 from tfdyno.probe.files import shared_folder
 from tfdyno.probe.machine import interfaces, limits
+from tfdyno.probe.python.versions import version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,15 +83,9 @@ def look(process: ProcessRank, folder: Path, environment: Mapping[str, str]) -> 
 
 
 def _versions() -> dict[str, str]:
-    found = {"tfdyno": VERSION, "python": platform.python_version()}
-    for name, distributions in PACKAGES.items():
-        for one in distributions:
-            try:
-                found[name] = importlib.metadata.version(one)
-                break
-            except importlib.metadata.PackageNotFoundError:
-                continue
-    return found
+    found = {name: version(*distributions) for name, distributions in PACKAGES.items()}
+    installed = {name: one for name, one in found.items() if one}
+    return {"tfdyno": VERSION, "python": platform.python_version(), **installed}
 
 
 def _driver(library: object) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import secrets
@@ -28,6 +27,7 @@ from tfdyno.jobs.train.jax_script import check_script
 from tfdyno.jobs.train.resume import digest_of
 from tfdyno.jobs.train.run import Run, run_session, visible_cards
 from tfdyno.jobs.train.train import Trained, TrainRequest, Workers, check, train
+from tfdyno.probe.python.versions import version
 from tfdyno.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -183,20 +183,12 @@ def facts_of(workload: Workload, *, with_jax: bool = False) -> dict[str, str]:
     python = platform.python_version_tuple()
     facts = {"tfdyno": VERSION, "python": ".".join(python[:2])}
     if not workload.python:  # another interpreter has packages of its own
-        facts |= {"tensorflow": _version(*TENSORFLOW), "keras": _version("keras")}
-        facts |= {name: _version(name) for name in ("jax", "jaxlib") if with_jax}
+        packages = {"tensorflow": TENSORFLOW, "keras": ("keras",)}
+        packages |= {name: (name,) for name in ("jax", "jaxlib") if with_jax}
+        facts |= {name: version(*several) or "none" for name, several in packages.items()}
     if digest := digest_of(workload):
         facts[Path(workload.reference.partition(":")[0]).name] = digest[:12]
     return facts
-
-
-def _version(*names: str) -> str:
-    for name in names:
-        try:
-            return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return "none"
 
 
 def _set_up(request: TrainRequest, process: ProcessRank | None, gpus: int | None) -> TrainRequest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Protocol
 
 from tfdyno.core.base.errors import UsageError
@@ -16,7 +17,7 @@ from tfdyno.core.project.step_outputs import check_places, with_outputs
 from tfdyno.core.project.step_reference import filled, has_reference
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tfdyno.core.project.project import Project, ProjectStep
 
@@ -44,14 +45,20 @@ def shapes_of(project: Project, commands: Commands) -> dict[str, CommandShape | 
     """
     found: dict[str, CommandShape | None] = {}
     for step in project.steps:
-        try:
+        with told_of(step):
             found[step.name] = _checked(step, commands)
-        except UsageError as error:
-            where = f"step {step.name}"
-            if error.what.startswith(where):
-                raise
-            raise UsageError(f"{where}: {error.what}", why=error.why, remedy=error.remedy) from None
     return found
+
+
+@contextlib.contextmanager
+def told_of(step: ProjectStep) -> Iterator[None]:
+    """Name the step in what is refused within the block."""
+    try:
+        yield
+    except UsageError as error:
+        head = f"step {step.name}: "
+        what = error.what if error.what.startswith(head) else f"{head}{error.what}"
+        raise UsageError(what, why=error.why, remedy=error.remedy) from None
 
 
 def _checked(step: ProjectStep, commands: Commands) -> CommandShape | None:

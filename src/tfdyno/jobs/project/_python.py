@@ -6,11 +6,11 @@ import functools
 import shutil
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.project.step_reference import has_reference
+from tfdyno.probe.python.versions import versions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from tfdyno.core.project.step_command import CommandShape
 
 FRAMEWORKS = ("tensorflow", "tensorflow-cpu", "keras")
-_LIMIT_S = 60.0
-_ASK = """
-import sys
-from importlib.metadata import PackageNotFoundError, version
-for name in sys.argv[1:]:
-    try:
-        print(name, version(name))
-    except PackageNotFoundError:
-        pass
-"""
 
 
 def versions_of(step: ProjectStep, shape: CommandShape | None, root: Path) -> dict[str, str]:
@@ -40,22 +30,12 @@ def versions_of(step: ProjectStep, shape: CommandShape | None, root: Path) -> di
         root: The project's folder.
     """
     if shape is None or not shape.parameter("python"):
-        return _own()
+        return versions(*FRAMEWORKS)
     named = step.options.get("python")
     if isinstance(named, str) and not has_reference(named):
         place = str((root / named).absolute()) if "/" in named else named
-        return _asked(shutil.which(place) or "")
-    return _asked(_active()) if named is None else {}
-
-
-def _own() -> dict[str, str]:
-    found = {}
-    for name in FRAMEWORKS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+        return versions(*FRAMEWORKS, python=shutil.which(place) or "")
+    return versions(*FRAMEWORKS, python=_active()) if named is None else {}
 
 
 @functools.cache
@@ -67,21 +47,3 @@ def _active() -> str:
         return interpreter_named("")
     except (OSError, UsageError, subprocess.SubprocessError):
         return sys.executable
-
-
-@functools.cache
-def _asked(python: str) -> dict[str, str]:
-    """Return what an interpreter says; nothing where there is none, as its command tells better."""
-    if python == sys.executable:
-        return _own()
-    if not python:
-        return {}
-    command = [python, "-c", _ASK, *FRAMEWORKS]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_LIMIT_S
-        )
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    lines = [line.partition(" ") for line in done.stdout.splitlines()]
-    return {name: found for name, _, found in lines if name in FRAMEWORKS}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +13,11 @@ from tfdyno.core.project.project import Project, ProjectRun, StepRun
 from tfdyno.core.project.step_command import CommandShape, nearest
 from tfdyno.core.project.step_order import with_needed, with_resting
 from tfdyno.core.project.step_reference import references
+from tfdyno.jobs.project._check import told_of
 from tfdyno.jobs.project._inputs import changed_files
 from tfdyno.jobs.project._look import OutputInspection, look, newest
 from tfdyno.jobs.project._outputs import Output
+from tfdyno.jobs.project.runs import ended
 from tfdyno.store.digests import Digests
 from tfdyno.store.project_history import ProjectHistory
 
@@ -149,17 +150,6 @@ def _check_references(state: RunState, step: ProjectStep) -> None:
                 output.named(keys)
 
 
-@contextlib.contextmanager
-def told_of(step: ProjectStep) -> Iterator[None]:
-    """Name the step in what is refused within the block."""
-    try:
-        yield
-    except UsageError as error:
-        head = f"step {step.name}: "
-        what = error.what if error.what.startswith(head) else f"{head}{error.what}"
-        raise UsageError(what, why=error.why, remedy=error.remedy) from None
-
-
 def settled(history: ProjectHistory) -> tuple[ProjectRun, ...]:
     """Return earlier runs, newest first; one that says it runs was killed, and is told so now.
 
@@ -169,15 +159,7 @@ def settled(history: ProjectHistory) -> tuple[ProjectRun, ...]:
     for run in history.runs():
         one = run
         if run.status == "running":
-            one = stopped(run)
+            one = ended(run)
             history.write(one)
         found.append(one)
     return tuple(found)
-
-
-def stopped(run: ProjectRun) -> ProjectRun:
-    """Return a run whose process is gone: it and the step that it was at were stopped."""
-    steps = tuple(
-        replace(one, status="stopped") if one.status == "running" else one for one in run.steps
-    )
-    return replace(run, status="stopped", steps=steps)

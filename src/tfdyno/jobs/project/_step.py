@@ -16,13 +16,12 @@ from tfdyno.core.project.project import ANSWER, LOG, PART
 from tfdyno.core.project.step_command import option_words, script_words
 from tfdyno.core.project.step_outputs import GOES_ON, PAGE, with_outputs
 from tfdyno.core.project.step_reference import OWN, filled, named
-from tfdyno.jobs.project._check import SERVE
+from tfdyno.jobs.project._check import SERVE, told_of
 from tfdyno.jobs.project._child import WorkingPlace, ended, last_lines, own_words
 from tfdyno.jobs.project._files import script_of
 from tfdyno.jobs.project._outputs import Output, read_answer
 from tfdyno.jobs.project._resume import ended_early, goes_on
 from tfdyno.jobs.project._serve import load_tested
-from tfdyno.jobs.project._state import told_of
 from tfdyno.jobs.serve.setup import serving_python
 from tfdyno.probe.base.near import no_such
 from tfdyno.words.project.step_headline import step_headline

@@ -1,0 +1,54 @@
+"""Versions of distributions, in this interpreter or another; none of them is imported."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from importlib import metadata
+
+LOOK_S = 60.0
+_ASK = """
+import sys
+from importlib.metadata import PackageNotFoundError, version
+for name in sys.argv[1:]:
+    try:
+        print(name, version(name))
+    except PackageNotFoundError:
+        pass
+"""
+
+
+def versions(*names: str, python: str = sys.executable) -> dict[str, str]:
+    """Return the versions of those that are installed, by name, in the order that was asked.
+
+    Args:
+        names: Of distributions.
+        python: The interpreter; one that cannot be asked has none, as what it runs tells better.
+    """
+    if python != sys.executable:
+        return _of_another(python, names)
+    found = {}
+    for name in names:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def version(*names: str, python: str = sys.executable) -> str:
+    """Return the version of the first of several that is installed; empty: none is."""
+    return next(iter(versions(*names, python=python).values()), "")
+
+
+@functools.cache
+def _of_another(python: str, names: tuple[str, ...]) -> dict[str, str]:
+    try:
+        done = subprocess.run(
+            [python, "-c", _ASK, *names], capture_output=True, text=True, timeout=LOOK_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    lines = [line.partition(" ") for line in done.stdout.splitlines()]
+    return {name: found for name, _, found in lines if name in names}
