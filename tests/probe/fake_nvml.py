@@ -5,8 +5,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 
 class NvmlError(Exception):
@@ -112,3 +121,19 @@ class NoNvml(FakeNvml):
 
     def nvmlInit(self) -> None:
         raise NvmlError("NVML Shared Library Not Found")
+
+
+@contextlib.contextmanager
+def nvml_is(library: object) -> Iterator[None]:
+    """Let the machine have this NVML while the block runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tfdyno.probe.cards.cards.bindings", lambda: library)
+        yield
+
+
+def on(
+    library: object, call: Callable[Given, Answer], *args: Given.args, **named: Given.kwargs
+) -> Answer:
+    """Call something on a machine with this NVML."""
+    with nvml_is(library):
+        return call(*args, **named)

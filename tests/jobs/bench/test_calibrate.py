@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 from tests.anchors import anchor
-from tests.probe.fake_nvml import FakeNvml, NoNvml
+from tests.probe.fake_nvml import FakeNvml, NoNvml, on
 from tests.swept import card_file, loop, product
 
 from tfdyno.catalog.gpus import find
@@ -167,7 +167,7 @@ def test_a_card_that_the_framework_does_not_see_is_a_failure_that_names_the_doct
 ) -> None:
     request = replace(ON_CPU, card="")
     with pytest.raises(ToolError, match=r"sees no GPU.*tfdyno doctor"):
-        calibrate(request, library=Idle())
+        on(Idle(), calibrate, request)
     assert not list(empty.rglob("*.json"))
 
 
@@ -196,7 +196,7 @@ def test_a_card_in_use_is_refused_before_any_work(empty: Path) -> None:
     busy = FakeNvml()
     busy.processes = [(4711, 1 << 30)]
     with pytest.raises(UsageError, match=r"GPU 0 is in use: .*4711.*--shared"):
-        calibrate(replace(ON_CPU, card="0"), library=busy)
+        on(busy, calibrate, replace(ON_CPU, card="0"))
 
 
 @pytest.mark.parametrize(
@@ -211,14 +211,14 @@ def test_a_card_in_use_is_refused_before_any_work(empty: Path) -> None:
 )
 def test_wrong_use_is_one_sentence(empty: Path, change: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        calibrate(replace(ON_CPU, **change), library=NoNvml())
+        on(NoNvml(), calibrate, replace(ON_CPU, **change))
 
 
 def test_the_state_of_a_card_is_read_under_load() -> None:
     card = Idle()
     card.width = 8
-    state = CardState(0, library=card)
-    state.look_at_link()
+    state = on(card, CardState, 0)
+    on(card, state.look_at_link)
     seen = CardTelemetry(
         index=0, graphics_clock_hz=(1e9, 1.2e9, 1.1e9), power_w=(300.0, 310.0, 305.0),
         throttle=(("software power cap",), (), ("software power cap",)),
@@ -233,7 +233,7 @@ def test_the_state_of_a_card_is_read_under_load() -> None:
 
 
 def test_without_nvml_a_state_is_unknown() -> None:
-    state = CardState(0, library=NoNvml())
+    state = on(NoNvml(), CardState, 0)
     assert state.card is None
     assert state.condition(None, "") == Condition()
 
@@ -307,9 +307,9 @@ def test_what_a_diagnosis_takes_a_card_to_be_able_to_do_is_told_with_its_sweep(e
         def nvmlDeviceGetName(self, handle: int) -> bytes:  # noqa: N802
             return b"NVIDIA H100 80GB HBM3"
 
-    assert sweep_words(None, library=Hopper()) == ""
+    assert on(Hopper(), sweep_words, None) == ""
     CardFiles(folder=empty).write(on_h100(1.5))
-    told = sweep_words(None, library=Hopper())
+    told = on(Hopper(), sweep_words, None)
     assert told == f"What the card can do is told by {on_h100(1.5).words()}."
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.jobs.records import CARD
-from tests.probe.fake_nvml import FakeNvml, NoNvml
+from tests.probe.fake_nvml import FakeNvml, NoNvml, nvml_is
 from tests.view.diagnoses import FACTS
 from tests.view.trainings import ENVIRONMENT
 
@@ -58,7 +58,8 @@ def watched(nvml: FakeNvml) -> Iterator[Sampler]:
     """A sampler that has seen enough of a child which still runs."""
     words = [sys.executable, "-c", "import time; time.sleep(30)"]
     with (
-        Sampler(interval_s=0.02, library=nvml, visible="0,1") as sampler,
+        nvml_is(nvml),
+        Sampler(interval_s=0.02, visible="0,1") as sampler,
         subprocess.Popen(words) as process,
     ):
         try:

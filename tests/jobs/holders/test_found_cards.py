@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.probe.fake_nvml import FakeNvml, NoNvml
+from tests.probe.fake_nvml import FakeNvml, NoNvml, on
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.jobs.holders.found_cards import equal_cards, found_cards, with_room
@@ -43,7 +43,7 @@ class Mixed(FakeNvml):
 
 
 def test_cards_are_those_of_the_catalogue_with_what_is_free_now() -> None:
-    found = found_cards(visible="0,1,2,3", library=Mixed())
+    found = on(Mixed(), found_cards, visible="0,1,2,3")
     assert [one.gpu.slug for one in found] == ["h100-sxm5-80gb", "l4", "l4", "l4"]
     assert [one.held_bytes for one in found] == [79 << 30, 0, 0, 10 << 30]  # a screen is nobody
     assert found[3].gpu.usable_memory_bytes == 14 << 30
@@ -52,20 +52,20 @@ def test_cards_are_those_of_the_catalogue_with_what_is_free_now() -> None:
 
 
 def test_only_visible_cards_are_found_and_none_without_a_driver() -> None:
-    assert [one.index for one in found_cards(visible="2,3", library=Mixed())] == [2, 3]
-    assert found_cards(visible="-1", library=Mixed()) == ()
-    assert found_cards(visible="0", library=NoNvml()) == ()
+    assert [one.index for one in on(Mixed(), found_cards, visible="2,3")] == [2, 3]
+    assert on(Mixed(), found_cards, visible="-1") == ()
+    assert on(NoNvml(), found_cards, visible="0") == ()
 
 
 def test_the_variable_of_this_process_decides_where_nothing_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    assert [one.index for one in found_cards(library=Mixed())] == [1]
+    assert [one.index for one in on(Mixed(), found_cards)] == [1]
 
 
 def test_a_full_card_is_left_out_and_equal_ones_stay() -> None:
-    found = found_cards(visible="0,1,2,3", library=Mixed())
+    found = on(Mixed(), found_cards, visible="0,1,2,3")
     assert [one.index for one in with_room(found)] == [1, 2, 3]
     assert [one.index for one in equal_cards(with_room(found))] == [1, 2, 3]
 
@@ -73,15 +73,15 @@ def test_a_full_card_is_left_out_and_equal_ones_stay() -> None:
 def test_the_kind_with_the_most_memory_together_is_taken() -> None:
     nvml = Mixed()
     nvml.held = (0, 0, 0, 0)
-    found = found_cards(visible="0,1,2,3", library=nvml)
+    found = on(nvml, found_cards, visible="0,1,2,3")
     assert [one.index for one in equal_cards(found)] == [0]
 
 
 def test_where_all_are_full_it_is_said_who_holds_them() -> None:
     nvml = Mixed()
-    full = found_cards(visible="0", library=nvml)
+    full = on(nvml, found_cards, visible="0")
     with pytest.raises(ToolError, match=r"GPU 0 has 1 GiB of 80 GiB of memory free: .*4711"):
-        with_room(full, visible="0", library=nvml)
+        on(nvml, with_room, full, visible="0")
     assert with_room(()) == ()
 
 
@@ -89,7 +89,7 @@ def test_a_divided_or_unknown_card_has_to_be_named() -> None:
     nvml = Mixed()
     nvml.divided = True
     with pytest.raises(UsageError, match=r"GPU 0 .* is divided into slices.*--gpu, as h100-sxm5"):
-        found_cards(visible="0", library=nvml)
+        on(nvml, found_cards, visible="0")
     nvml.names[1] = "NVIDIA X9000 Ultra"
     with pytest.raises(UsageError, match=r"the catalogue has no NVIDIA X9000 Ultra.*--gpu"):
-        found_cards(visible="1", library=nvml)
+        on(nvml, found_cards, visible="1")

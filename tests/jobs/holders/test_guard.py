@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.probe.fake_nvml import FakeNvml, NoNvml
+from tests.probe.fake_nvml import FakeNvml, NoNvml, nvml_is, on
 from tests.probe.holders.test_processes import holding
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
@@ -55,7 +55,8 @@ def failed(error: TfdynoError, nvml: FakeNvml, **asked: object) -> tuple[str, li
     """What a child's failure becomes: the sentence and its notes."""
     with (
         pytest.raises(type(error)) as told,
-        guarded(Asked(**asked), tell=lambda _line: None, library=nvml),  # type: ignore[arg-type]
+        nvml_is(nvml),
+        guarded(Asked(**asked), tell=lambda _line: None),  # type: ignore[arg-type]
     ):
         raise error
     return str(told.value), getattr(told.value, "__notes__", [])
@@ -63,7 +64,7 @@ def failed(error: TfdynoError, nvml: FakeNvml, **asked: object) -> tuple[str, li
 
 def test_who_else_is_there_is_told_in_one_line_that_lasts_and_growth_is_on() -> None:
     told: list[str] = []
-    with guarded(Asked(recipe=Recipe()), tell=told.append, library=shared()) as room:
+    with nvml_is(shared()), guarded(Asked(recipe=Recipe()), tell=told.append) as room:
         assert room.variables == {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
         assert room.notes == (TOLD,)
     assert told == [TOLD]
@@ -74,7 +75,7 @@ def test_a_card_of_ones_own_and_a_machine_without_one_say_nothing() -> None:
     alone = FakeNvml()
     alone.unsupported = {"nvmlDeviceGetMemoryInfo"}
     for nvml in (alone, NoNvml()):
-        room = announced(Asked(recipe=Recipe()), tell=pytest.fail, library=nvml)
+        room = on(nvml, announced, Asked(recipe=Recipe()), tell=pytest.fail)
         assert (room.notes, room.variables) == ((), {})
 
 
@@ -82,7 +83,7 @@ def test_that_nobody_can_tell_who_is_there_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(cards, "CARD_NODES", (str(tmp_path),))
-    room = announced(Asked(recipe=Recipe()), tell=lambda _line: None, library=NoNvml())
+    room = on(NoNvml(), announced, Asked(recipe=Recipe()), tell=lambda _line: None)
     assert room.notes == (
         "Who holds the memory of the GPU is not known: NVML does not answer "
         "(NVML Shared Library Not Found).",
@@ -137,19 +138,19 @@ def test_another_failure_on_a_card_has_it_as_a_note_and_a_mistake_of_code_has_no
 def test_who_came_later_is_named_too() -> None:
     nvml, asked = FakeNvml(), Asked(recipe=Recipe())
     nvml.unsupported = {"nvmlDeviceGetMemoryInfo"}
-    room = announced(asked, tell=pytest.fail, library=nvml)
+    room = on(nvml, announced, asked, tell=pytest.fail)
     nvml.processes = [(4194303, 40_000_000_000)]
     error = ToolError("x", why="out of memory while trying to allocate 1 bytes")
-    room.blame(error)
+    on(nvml, room.blame, error)
     assert "(4194303, 37.3 GiB) held memory of GPU 0" in str(error)
 
 
 def test_who_has_gone_since_is_not_forgotten() -> None:
     nvml = shared()
-    room = announced(Asked(), tell=lambda _line: None, library=nvml)
+    room = on(nvml, announced, Asked(), tell=lambda _line: None)
     nvml.unsupported, nvml.processes = {"nvmlDeviceGetMemoryInfo"}, []
     error = ToolError("x", why="out of memory while trying to allocate 1 bytes")
-    room.blame(error)
+    on(nvml, room.blame, error)
     assert "(4194303, 37.3 GiB) held memory of GPU 0" in str(error)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.probe.fake_nvml import FakeNvml, NoNvml
+from tests.probe.fake_nvml import FakeNvml, NoNvml, on
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.recipe.recipe import Recipe
@@ -32,9 +32,9 @@ def test_only_a_kept_trace_tells_the_need(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "train.py").write_text(SCRIPT)
     workload, nvml = parse_reference("train.py"), FakeNvml()
     assert kept_trace(workload) is None
-    assert known_need(workload, Recipe(), None, library=nvml) is None
+    assert on(nvml, known_need, workload, Recipe(), None) is None
     trace(workload)
-    need = known_need(workload, Recipe(batch_size=32), None, library=nvml)
+    need = on(nvml, known_need, workload, Recipe(batch_size=32), None)
     gpu = find("h100-sxm5-80gb")
     asked = estimate.EstimateRequest(workload=workload, gpus=(gpu,), batch_size=32, route="quick")
     answer = estimate.estimate(asked).estimates[0]
@@ -42,12 +42,12 @@ def test_only_a_kept_trace_tells_the_need(tmp_path: Path, monkeypatch: pytest.Mo
     assert need
     assert need.low > answer.peak_memory_bytes.low  # the context of CUDA is in it
     for other in (Recipe(remat="1GiB"), Recipe(precision="float8"), Recipe(ema=0.9)):
-        assert known_need(workload, other, None, library=nvml) is None  # not in the estimate
-    assert known_need(workload, Recipe(remat="blocks"), None, library=nvml) is None  # no such trace
+        assert on(nvml, known_need, workload, other, None) is None  # not in the estimate
+    assert on(nvml, known_need, workload, Recipe(remat="blocks"), None) is None  # no such trace
     trace(replace(workload, remat="blocks"))
-    assert known_need(workload, Recipe(remat="blocks"), None, library=nvml)
+    assert on(nvml, known_need, workload, Recipe(remat="blocks"), None)
     shared = Recipe(strategy="mirrored", devices=2)
-    assert known_need(workload, shared, None, library=FakeNvml(count=2)) is None
-    assert known_need(workload, Recipe(), None, library=NoNvml()) is None
+    assert on(FakeNvml(count=2), known_need, workload, shared, None) is None
+    assert on(NoNvml(), known_need, workload, Recipe(), None) is None
     (tmp_path / "train.py").write_text(SCRIPT.replace("16", "17"))
     assert kept_trace(workload) is None  # it is another script now

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.probe.fake_nvml import FakeNvml, NoNvml
+from tests.probe.fake_nvml import FakeNvml, NoNvml, on
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.interval import Interval
@@ -57,7 +57,7 @@ def card(free: int | None = 40 * GIB, *holders: Holder, **more: Any) -> HeldCard
 
 def test_a_card_with_nearly_nothing_free_is_refused_with_who_holds_it() -> None:
     with pytest.raises(ToolError) as told:
-        check_room(None, library=Full())
+        on(Full(), check_room, None)
     assert str(told.value) == (
         "GPU 1 has 3 GiB of 80 GiB of memory free: a process of another container or user "
         "(4194301, 40 GiB) and a process of another container or user (4194302, 37 GiB) hold the "
@@ -67,13 +67,13 @@ def test_a_card_with_nearly_nothing_free_is_refused_with_who_holds_it() -> None:
 
 
 def test_only_the_cards_of_the_run_count() -> None:
-    check_room("0", library=Full())
-    check_room("", library=Full())
+    on(Full(), check_room, "0")
+    on(Full(), check_room, "")
 
 
 def test_a_card_that_others_use_in_part_and_a_machine_without_cards_pass() -> None:
-    check_room(None, library=FakeNvml(count=2))
-    check_room(None, library=NoNvml())
+    on(FakeNvml(count=2), check_room, None)
+    on(NoNvml(), check_room, None)
 
 
 def test_a_card_in_exclusive_mode_is_refused_only_where_somebody_is_on_it() -> None:
@@ -101,7 +101,7 @@ def test_waiting_ends_when_the_other_process_does_and_tells_once_for_whom(
     pauses: list[float] = []
     monkeypatch.setattr("time.sleep", pauses.append)
     told: list[str] = []
-    found: CardsInspection = wait_for_room(None, progress=told.append, library=Ending())
+    found: CardsInspection = on(Ending(), wait_for_room, None, progress=told.append)
     assert [one.is_shared for one in found.cards] == [False]
     assert pauses == [room.WAIT_STEP_S] * 2
     assert told == [
@@ -116,4 +116,4 @@ def test_a_free_card_is_not_waited_for_and_its_need_not_asked(
     monkeypatch.setattr("time.sleep", lambda _s: pytest.fail("it waited"))
     nobody = Ending()
     nobody.left = 0
-    wait_for_room(None, need=lambda: pytest.fail("asked"), progress=pytest.fail, library=nobody)
+    on(nobody, wait_for_room, None, need=lambda: pytest.fail("asked"), progress=pytest.fail)

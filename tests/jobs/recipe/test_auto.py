@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.probe.fake_nvml import FakeNvml, NoNvml
+from tests.probe.fake_nvml import FakeNvml, NoNvml, on
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.base.errors import UsageError
@@ -81,7 +81,7 @@ def test_a_named_card_gets_what_the_estimate_calls_fastest() -> None:
 
 
 def test_without_a_card_the_cpu_gets_what_is_right_for_it() -> None:
-    found = sound(auto_recipe(MOBILENET, library=NoNvml()))
+    found = sound(on(NoNvml(), auto_recipe, MOBILENET))
     assert found.recipe == Recipe(precision="float32", execution="graph")
     assert (found.target, found.chosen, found.options) == ("the CPU of this machine", None, ())
     assert "1.2 to 1.8 times as long with XLA" in found.reasons["execution"]
@@ -99,7 +99,7 @@ def test_the_equal_cards_of_the_machine_share_the_batch_and_leave_others_theirs(
     nvml = FakeNvml(count=3)  # H100s of which 41 GB are held; 32 samples do not go into three
     nvml.processes = [(4711, 41_000_000_000)]
     workload = parse_reference("net.py:build", input_shapes=((512, 512, 3),))
-    found = sound(auto_recipe(workload, visible="0,1,2", library=nvml))
+    found = sound(on(nvml, auto_recipe, workload, visible="0,1,2"))
     assert found.recipe == Recipe(
         precision="mixed_bfloat16", execution="xla", batch_size=16, strategy="mirrored",
         memory_growth=True, visible_devices="0,1",
@@ -109,7 +109,7 @@ def test_the_equal_cards_of_the_machine_share_the_batch_and_leave_others_theirs(
     assert found.chosen.usable_memory_bytes == 85520809984 - 41_000_000_000
     assert found.reasons["memory_growth"].startswith("Other processes (4711) hold 38.2 GiB of the")
     assert found.reasons["strategy"].endswith("on one.")
-    alone = sound(auto_recipe(workload, visible="2", library=nvml)).recipe
+    alone = sound(on(nvml, auto_recipe, workload, visible="2")).recipe
     assert (alone.strategy, alone.batch_size, alone.visible_devices) == ("", 0, "")
 
 

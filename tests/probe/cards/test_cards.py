@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.probe.fake_nvml import FakeNvml, NoNvml
+from tests.probe.fake_nvml import FakeNvml, NoNvml, nvml_is
 
 from tfdyno.core.measure.measurement import Card
 from tfdyno.probe.cards import cards
@@ -104,7 +104,7 @@ def test_only_the_visible_cards_count_in_the_order_that_cuda_gives_them(
 
 
 def test_there_are_no_cards_without_nvml() -> None:
-    with cards.opened(NoNvml()) as nvml:
+    with nvml_is(NoNvml()), cards.opened() as nvml:
         assert nvml is None
         assert cards.handles(nvml) == ()
 

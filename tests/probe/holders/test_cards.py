@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.probe.fake_nvml import FakeNvml, NoNvml, NvmlError
+from tests.probe.fake_nvml import FakeNvml, NoNvml, NvmlError, on
 
 from tfdyno.probe.cards import cards as nvml_cards
 from tfdyno.probe.holders import cards
@@ -64,7 +64,7 @@ class Divided(FakeNvml):
 def test_free_memory_and_others_largest_first_without_ourselves() -> None:
     nvml = FakeNvml()
     nvml.processes = [(os.getpid(), GIB), (NOBODY - 1, GIB), (NOBODY, 2 * GIB), (NOBODY - 2, None)]
-    (card,) = look(library=nvml).cards
+    (card,) = on(nvml, look).cards
     assert (card.place, card.total_bytes) == ("GPU 0", 85520809984)
     assert card.free_bytes == 85520809984 - 41_000_000_000
     assert card.holders == (
@@ -79,59 +79,59 @@ def test_processes_that_share_through_mps_count() -> None:
     nvml = FakeNvml()
     running = [SimpleNamespace(pid=NOBODY, usedGpuMemory=GIB)]
     nvml.nvmlDeviceGetMPSComputeRunningProcesses = lambda _handle: running  # type: ignore[attr-defined]
-    (card,) = look(library=nvml).cards
+    (card,) = on(nvml, look).cards
     assert card.holders == (Holder(pid=NOBODY, memory_bytes=GIB),)
 
 
 def test_a_driver_that_tells_no_processes_or_no_memory_is_unknown_not_free() -> None:
     nvml = FakeNvml()
     nvml.unsupported = {"nvmlDeviceGetComputeRunningProcesses"}
-    (card,) = look(library=nvml).cards
+    (card,) = on(nvml, look).cards
     assert card.holders is None
     assert card.is_shared  # 41 GB are somebody's
     nvml.unsupported |= {"nvmlDeviceGetMemoryInfo"}
-    (card,) = look(library=nvml).cards
+    (card,) = on(nvml, look).cards
     assert (card.free_bytes, card.is_shared) == (None, False)
 
 
 def test_the_compute_mode_is_told() -> None:
     nvml = FakeNvml()
     nvml.nvmlDeviceGetComputeMode = lambda _handle: EXCLUSIVE  # type: ignore[attr-defined]
-    assert [one.mode for one in look(library=nvml).cards] == [EXCLUSIVE]
+    assert [one.mode for one in on(nvml, look).cards] == [EXCLUSIVE]
 
 
 @pytest.mark.parametrize("visible", ["MIG-102", "MIG-GPU-1a2b/7/0"])
 def test_a_slice_that_is_named_is_told_by_itself(visible: str) -> None:
-    (card,) = look(visible, library=Divided()).cards
+    (card,) = on(Divided(), look, visible).cards
     assert (card.place, card.index) == ("slice 2 of GPU 1", 1)
     assert (card.total_bytes, card.free_bytes) == (10 * GIB, 2 * GIB)
     assert card.holders == (Holder(pid=NOBODY),)
 
 
 def test_of_a_divided_card_a_run_sees_the_first_slice() -> None:
-    whole, slice_ = look(library=Divided()).cards
+    whole, slice_ = on(Divided(), look).cards
     assert (whole.place, slice_.place) == ("GPU 0", "slice 0 of GPU 1")
     assert (slice_.free_bytes, slice_.is_shared) == (10 * GIB, False)
-    assert look("MIG-999", library=Divided()).cards == ()
+    assert on(Divided(), look, "MIG-999").cards == ()
 
 
 def test_hidden_cards_are_not_asked() -> None:
     nvml = FakeNvml()
     for visible in ("", "-1"):
-        assert look(visible, library=nvml).cards == ()
+        assert on(nvml, look, visible).cards == ()
     assert nvml.calls == []
 
 
 def test_without_a_driver_and_a_card_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "CARD_NODES", ())
-    assert look(library=NoNvml()) == cards.CardsInspection()
+    assert on(NoNvml(), look) == cards.CardsInspection()
 
 
 def test_a_card_whose_nvml_is_mute_is_said_to_be_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(cards, "CARD_NODES", (str(tmp_path),))
-    assert look(library=NoNvml()).trouble == "NVML Shared Library Not Found"
+    assert on(NoNvml(), look).trouble == "NVML Shared Library Not Found"
     monkeypatch.setattr(nvml_cards, "bindings", lambda: None)
     assert look().trouble == "the package nvidia-ml-py is not installed"
 

@@ -4,7 +4,7 @@ import platform
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.probe.fake_nvml import FakeNvml, NoNvml
+from tests.probe.fake_nvml import FakeNvml, NoNvml, nvml_is, on
 
 from tfdyno.core.base.codec import from_json, to_json
 from tfdyno.core.measure.measurement import Card, Environment
@@ -36,12 +36,9 @@ MACHINE = {
 
 def test_a_machine_with_a_gpu_is_told_whole(build: Build) -> None:
     host = build(MACHINE, version="6.1.0-13-amd64", environment={"CUDA_VISIBLE_DEVICES": "1"})
-    found = environment(
-        {**SOFTWARE, "device": "gpu"},
-        slug_of=lambda name: "h100" if "H100" in name else "",
-        host=host,
-        library=FakeNvml(2),
-    )
+    told: Software = {**SOFTWARE, "device": "gpu"}
+    with nvml_is(FakeNvml(2)):
+        found = environment(told, slug_of=lambda name: "h100" * ("H100" in name), host=host)
     (card,) = found.cards
     assert (card.slug, card.power_limit_w, card.ecc, card.mig) == ("h100", 700.0, True, False)
     assert found == Environment(
@@ -66,13 +63,13 @@ def test_a_machine_with_a_gpu_is_told_whole(build: Build) -> None:
 
 def test_a_run_on_the_cpu_has_neither_cards_nor_driver(build: Build) -> None:
     nvml = FakeNvml()
-    found = environment({**SOFTWARE, "device": "cpu"}, host=build(MACHINE), library=nvml)
+    found = on(nvml, environment, {**SOFTWARE, "device": "cpu"}, host=build(MACHINE))
     assert (found.device, found.cards, found.driver) == ("cpu", (), "")
 
 
 def test_without_nvml_the_child_names_the_cards_and_the_kernel_the_driver(build: Build) -> None:
     software: Software = {**SOFTWARE, "device": "gpu", "devices": ["Orin"]}
-    found = environment(software, host=build(MACHINE), library=NoNvml())
+    found = on(NoNvml(), environment, software, host=build(MACHINE))
     assert found.cards == (Card(name="Orin"),)
     assert found.driver == "550.54.14"
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.probe.fake_nvml import FakeNvml
+from tests.probe.fake_nvml import FakeNvml, nvml_is
 
 from tfdyno.core.measure.measurement import MISSING, Telemetry
 from tfdyno.probe.base import processors
@@ -90,7 +90,7 @@ def test_every_card_is_followed_until_it_is_lost() -> None:
     nvml = FakeNvml(2)
     with child(IDLE) as pid:
         nvml.processes = [(1, 5 << 30)]
-        with Sampler(pid, interval_s=QUICK_S, library=nvml, visible="0,1") as sampler:
+        with nvml_is(nvml), Sampler(pid, interval_s=QUICK_S, visible="0,1") as sampler:
             points(sampler, 2)
             nvml.processes = [(1, 5 << 30), (pid, 30 << 30)]
             nvml.lost = {1}
@@ -108,7 +108,7 @@ def test_cards_that_the_child_must_not_use_are_not_followed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    with child(IDLE) as pid, Sampler(pid, interval_s=QUICK_S, library=FakeNvml(4)) as sampler:
+    with child(IDLE) as pid, nvml_is(FakeNvml(4)), Sampler(pid, interval_s=QUICK_S) as sampler:
         told = points(sampler, 1)
     assert [card.index for card in told.cards] == [1]
 
@@ -146,7 +146,7 @@ def test_a_driver_that_hangs_does_not_hold_the_parent(monkeypatch: pytest.Monkey
     monkeypatch.setattr(nvml, "nvmlDeviceGetCount", lambda: free.wait(20) and 0)
     monkeypatch.setattr(telemetry, "STOP_LIMIT_S", 0.1)
     began = time.monotonic()
-    with child(IDLE) as pid, Sampler(pid, library=nvml) as sampler:
+    with child(IDLE) as pid, nvml_is(nvml), Sampler(pid) as sampler:
         pass
     assert time.monotonic() - began < 18
     assert sampler.telemetry().at_s == ()

@@ -13,7 +13,6 @@ from tfdyno.probe.cards import cards
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.core.base.untyped import Library
     from tfdyno.core.measure.measurement import Card, CardTelemetry, Telemetry
 
 OFTEN = 0.1
@@ -25,19 +24,18 @@ LOADED = 0.5
 class CardState:
     """What NVML says of a card; all of it unknown where there is no NVML."""
 
-    def __init__(self, index: int, *, library: Library = None) -> None:
+    def __init__(self, index: int) -> None:
         """Look at the card once, before it is swept.
 
         Args:
             index: Its number among the visible cards.
-            library: Something shaped like ``pynvml``; that package when None.
         """
-        self._library, self._index = library, index
+        self._index = index
         self._link: tuple[int | None, int | None, int | None] = (None, None, None)
         self.card: Card | None = None
         self.reading = cards.Reading()
         self._default_limit_w: float | None = None
-        with cards.opened(library) as nvml:
+        with cards.opened() as nvml:
             found = cards.handles(nvml, None) if nvml else ()
             if index < len(found):
                 handle = found[index][1]
@@ -52,7 +50,7 @@ class CardState:
 
     def look_at_link(self) -> None:
         """Read the PCIe link, which an idle card lets sleep: ask while it works."""
-        with cards.opened(self._library) as nvml:
+        with cards.opened() as nvml:
             found = cards.handles(nvml, None) if nvml else ()
             if self._index < len(found):
                 handle = found[self._index][1]

@@ -41,7 +41,6 @@ from tfdyno.store.card_files import CardFiles
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfdyno.core.base.untyped import Library
     from tfdyno.core.choose.hardware import Gpu
 
 LEAST_S, MOST_S = 10.0, 3600.0
@@ -99,21 +98,19 @@ def calibrate(
     request: CalibrateRequest,
     *,
     progress: Callable[[str], None] = silent,
-    library: Library = None,
 ) -> Calibrated:
     """Sweep a card and write its card file.
 
     Args:
         request: What is swept.
         progress: Called with a line at every stage.
-        library: Something shaped like ``pynvml``; that package when None.
 
     Raises:
         UsageError: Nothing can be swept as asked.
         ToolError: The sweep failed before it had measured anything.
         KeyboardInterrupt: After what was measured was put aside.
     """
-    place = _place(request, library)
+    place = _place(request)
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         lines = Path(folder) / "windows.jsonl"
         began_s = time.monotonic()
@@ -156,7 +153,7 @@ def _not_used(card: CardFile, path: Path) -> str:
     return f"The sweep did not end ({why}): {kept}; no estimate uses them."
 
 
-def _place(request: CalibrateRequest, library: Library) -> _Place:
+def _place(request: CalibrateRequest) -> _Place:
     """Return which card is swept, by what; raises ``UsageError`` before any work."""
     if not LEAST_S <= request.seconds_s <= MOST_S:
         raise UsageError(
@@ -171,13 +168,13 @@ def _place(request: CalibrateRequest, library: Library) -> _Place:
             remedy="give cpu, or the number of a GPU as nvidia-smi counts",
         )
     index = int(asked) if asked.isdecimal() else 0
-    state = CardState(index, library=library)
+    state = CardState(index)
     where: Where = "cpu" if asked == CPU or not _has_gpu(state) else "gpu"
     if asked.isdecimal() and state.card is None and (where == "cpu" or state.count):
         count = f"the driver shows {state.count}" if state.count else "this machine shows no GPU"
         raise UsageError(f"there is no GPU {asked}", why=count, remedy="tfdyno doctor looks closer")
     if where == "gpu" and not request.shared:
-        _check_free(state, index, library)
+        _check_free(state, index)
     python = interpreter_named(request.python)
     framework = request.framework or _installed(python)
     return _Place(where=where, index=index, state=state, framework=framework, python=python)
@@ -187,9 +184,9 @@ def _has_gpu(state: CardState) -> bool:
     return state.card is not None or bool(pci.cards(this_host()))
 
 
-def _check_free(state: CardState, index: int, library: Library) -> None:
+def _check_free(state: CardState, index: int) -> None:
     """Refuse a card on which others compute: their share would be taken for its speed."""
-    held = [one for one in look(library=library).cards if one.index == index]
+    held = [one for one in look().cards if one.index == index]
     refuse(held)
     busy = state.reading.utilisation_ratio or 0.0
     who = "; ".join(names(one.holders) for one in held if one.holders)

@@ -10,7 +10,6 @@ from tfdyno.jobs.machine.card_files import stored_sweeps
 from tfdyno.model.time.peaks import peak_flops_per_s, unit_for
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.untyped import Library
     from tfdyno.core.choose.card_file import CardFile
     from tfdyno.core.recipe.recipe import Recipe
 
@@ -21,12 +20,10 @@ LARGE_BYTES = 1 << 27
 """What moves less may stay in a cache of the card."""
 
 
-def card_peaks(
-    recipe: Recipe, visible: str | None, *, library: Library = None
-) -> dict[str, list[float]]:  # fmt: skip
+def card_peaks(recipe: Recipe, visible: str | None) -> dict[str, list[float]]:
     """Return FLOP/s of each card, by dtype; none where a card is not known."""
     try:
-        found = found_cards(visible=visible, library=library)
+        found = found_cards(visible=visible)
     except UsageError:  # a slice, or a card that is not in the catalogue
         return {}
     tf32 = recipe.precision != "float32"
@@ -39,22 +36,20 @@ def card_peaks(
     }
 
 
-def card_rates(
-    recipe: Recipe, visible: str | None, *, library: Library = None
-) -> dict[str, list[float]]:  # fmt: skip
+def card_rates(recipe: Recipe, visible: str | None) -> dict[str, list[float]]:
     """Return the same, and the bytes per second of each card's memory."""
-    peaks = card_peaks(recipe, visible, library=library)
+    peaks = card_peaks(recipe, visible)
     if not peaks:
         return {}
-    found = found_cards(visible=visible, library=library)
+    found = found_cards(visible=visible)
     told = {**peaks, BYTES_PER_S: [one.gpu.memory_bytes_per_s for one in found]}
     return _with_sweeps(told, [one.gpu.slug for one in found], recipe.precision != "float32")
 
 
-def sweep_words(visible: str | None, *, library: Library = None) -> str:
+def sweep_words(visible: str | None) -> str:
     """Return sentences on the sweeps that the rates of the cards rest on, and on those left out."""
     try:
-        found = found_cards(visible=visible, library=library)
+        found = found_cards(visible=visible)
     except UsageError:
         return ""
     slugs = {one.gpu.slug for one in found}
@@ -68,7 +63,7 @@ def sweep_words(visible: str | None, *, library: Library = None) -> str:
 
 def _with_sweeps(
     told: dict[str, list[float]], slugs: list[str], tf32: bool
-) -> dict[str, list[float]]:  # fmt: skip
+) -> dict[str, list[float]]:
     """Return what kernels of a sweep reached at best, in the place of the data sheet's figures."""
     for card in stored_sweeps().cards if slugs else ():
         best = best_rates(card, tf32=tf32)

@@ -38,18 +38,17 @@ class FoundCard:
         return self.total_bytes - self.held_bytes >= NEARLY_FULL_RATIO * self.total_bytes
 
 
-def found_cards(*, visible: str | None = None, library: Library = None) -> tuple[FoundCard, ...]:
+def found_cards(*, visible: str | None = None) -> tuple[FoundCard, ...]:
     """Return the cards that a run of this user sees; none where there is no driver or no card.
 
     Args:
         visible: ``CUDA_VISIBLE_DEVICES``; this process' own when None.
-        library: Something shaped like ``pynvml``; that package when None.
 
     Raises:
         UsageError: A card is divided (MIG), or the catalogue does not have it.
     """
     seen = os.environ.get("CUDA_VISIBLE_DEVICES") if visible is None else visible
-    with cards.opened(library) as nvml:
+    with cards.opened() as nvml:
         return tuple(_found(nvml, *one) for one in (cards.handles(nvml, seen) if nvml else ()))
 
 
@@ -57,12 +56,11 @@ def with_room(
     found: tuple[FoundCard, ...],
     *,
     visible: str | None = None,
-    library: Library = None,
 ) -> tuple[FoundCard, ...]:
     """Return the cards with room; raises ``ToolError`` without any, naming the first's holders."""
     free = tuple(one for one in found if one.has_room)
     if found and not free:
-        check_room(visible, library=library)
+        check_room(visible)
         raise ToolError("no GPU has memory free", remedy="end what else computes on it")
     return free
 

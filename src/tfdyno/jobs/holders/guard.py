@@ -19,7 +19,7 @@ from tfdyno.probe.holders.cards import CardsInspection, HeldCard, look
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tfdyno.core.base.untyped import Library, Value
+    from tfdyno.core.base.untyped import Value
 
 GROWTH = ("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 JAX_GROWTH = ("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -57,11 +57,10 @@ class Room:
     """The variables to set for the child, so that it can share a card."""
     notes: tuple[str, ...] = ()
     """What its reader has to know: one sentence or none."""
-    library: Any = None
 
     def blame(self, error: TfdynoError) -> None:
         """Say in an error who held memory, if somebody did: as its reason, if memory ran out."""
-        now = tuple(one for one in look(self.asked.visible, library=self.library).cards
+        now = tuple(one for one in look(self.asked.visible).cards
                     if one.is_shared)  # fmt: skip
         # Who came later and is still there is seen now; who has gone since was seen before.
         still = {one.place for one in now}
@@ -82,7 +81,6 @@ def guarded(
     *,
     tell: Callable[[str], None],
     progress: Callable[[str], None] | None = None,
-    library: Library = None,
 ) -> Iterator[Room]:
     """Tell who holds the cards before a child starts, and blame them if it fails for memory.
 
@@ -90,12 +88,11 @@ def guarded(
         asked: The run.
         tell: Called with one sentence, where others hold memory or that is not known.
         progress: Called while it waits; ``tell`` when None.
-        library: Something shaped like ``pynvml``; that package when None.
 
     Raises:
         ToolError: A card is full or takes no other process.
     """
-    room = announced(asked, tell=tell, progress=progress, library=library)
+    room = announced(asked, tell=tell, progress=progress)
     try:
         yield room
     except TfdynoError as error:
@@ -108,7 +105,6 @@ def announced(
     *,
     tell: Callable[[str], None],
     progress: Callable[[str], None] | None = None,
-    library: Library = None,
 ) -> Room:
     """Look at the cards, wait where that is asked for, and tell who else is there.
 
@@ -117,32 +113,32 @@ def announced(
     Args, Raises:
         As ``guarded``.
     """
-    room = _room_for(asked, progress or tell, library)
+    room = _room_for(asked, progress or tell)
     for note in room.notes:
         tell(Lasting(note))
     return room
 
 
-def _room_for(asked: Asked, progress: Callable[[str], None], library: Library) -> Room:
+def _room_for(asked: Asked, progress: Callable[[str], None]) -> Room:
 
     def need() -> Value:
         if not (asked.workload and asked.recipe):
             return None
-        return known_need(asked.workload, asked.recipe, asked.visible, library=library)
+        return known_need(asked.workload, asked.recipe, asked.visible)
 
     if asked.waits:
-        found = wait_for_room(asked.visible, need=need, progress=progress, library=library)
+        found = wait_for_room(asked.visible, need=need, progress=progress)
     else:
-        found = look(asked.visible, library=library)
+        found = look(asked.visible)
         refuse(found.cards)
-    return _room(asked, found, need, library)
+    return _room(asked, found, need)
 
 
-def _room(asked: Asked, found: CardsInspection, need: Callable[[], Any], library: Library) -> Room:
+def _room(asked: Asked, found: CardsInspection, need: Callable[[], Any]) -> Room:
     held = tuple(one for one in found.cards if one.is_shared)
     if not held:
         trouble = (words.trouble_words(found.trouble),) if found.trouble else ()
-        return Room(asked=asked, notes=trouble, library=library)
+        return Room(asked=asked, notes=trouble)
     variables = growth(asked)
     setting = " ".join(f"{name}={value}" for name, value in variables.items())
     wanted = need()
@@ -151,8 +147,7 @@ def _room(asked: Asked, found: CardsInspection, need: Callable[[], Any], library
         words.need_words(wanted, held) if wanted else "",
         words.growth_words(setting) if variables else "",
     ]
-    return Room(asked=asked, held=held, variables=variables, notes=(words.told(parts),),
-                library=library)  # fmt: skip
+    return Room(asked=asked, held=held, variables=variables, notes=(words.told(parts),))
 
 
 def growth(asked: Asked, environment: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -10,14 +10,11 @@ from tfdyno.core.base.settings import PRECISIONS
 
 if TYPE_CHECKING:
     from tfdyno.core.base.interval import Interval
-    from tfdyno.core.base.untyped import Library
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.recipe.recipe import Recipe
 
 
-def known_need(
-    workload: Workload, recipe: Recipe, visible: str | None, *, library: Library = None
-) -> Interval | None:  # fmt: skip
+def known_need(workload: Workload, recipe: Recipe, visible: str | None) -> Interval | None:
     """Return bytes of a card that TensorFlow would take with memory growth; None: nothing is kept.
 
     Only where one card trains: a batch that is shared among several is another question. What a
@@ -28,7 +25,6 @@ def known_need(
         workload: What would run.
         recipe: Its settings.
         visible: ``CUDA_VISIBLE_DEVICES`` of the run; None: all cards.
-        library: Something shaped like ``pynvml``; that package when None.
     """
     from tfdyno.jobs.choose import estimate as estimating
     from tfdyno.jobs.choose.trace import kept_trace
@@ -37,7 +33,7 @@ def known_need(
     if recipe.remat_budget_bytes or recipe.ema or recipe.precision == "float8":
         return None
     try:
-        found = found_cards(visible=visible, library=library)
+        found = found_cards(visible=visible)
         traced = kept_trace(replace(workload, remat=recipe.remat)) if found else None
         if traced is None or recipe.replica_count(len(found)) > 1:
             return None

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.base.interval import Interval
-    from tfdyno.core.base.untyped import Library
 
 NEARLY_FULL_RATIO = 0.05
 """Less of a card's memory than this is no room for TensorFlow's own context and libraries."""
@@ -23,17 +22,16 @@ REMEDY = "end them, wait for them with --wait-free, or choose another card with 
     "visible_devices=N"  # fmt: skip
 
 
-def check_room(visible: str | None, *, library: Library = None) -> None:
+def check_room(visible: str | None) -> None:
     """Refuse cards that no run could use; a machine without cards passes.
 
     Args:
         visible: ``CUDA_VISIBLE_DEVICES`` of the run; None: all cards.
-        library: Something shaped like ``pynvml``; that package when None.
 
     Raises:
         ToolError: As ``refuse``.
     """
-    refuse(look(visible, library=library).cards)
+    refuse(look(visible).cards)
 
 
 def refuse(held: Sequence[HeldCard]) -> None:
@@ -82,7 +80,6 @@ def wait_for_room(
     *,
     need: Callable[[], Interval | None] = lambda: None,
     progress: Callable[[str], None],
-    library: Library = None,
 ) -> CardsInspection:
     """Wait until the cards of a run are free for it, however long that takes.
 
@@ -90,9 +87,8 @@ def wait_for_room(
         visible: ``CUDA_VISIBLE_DEVICES`` of the run; None: all cards.
         need: Asked once, where others are there: what the run takes of each card.
         progress: Called with who is waited for, whenever that changes.
-        library: Something shaped like ``pynvml``; that package when None.
     """
-    found, wanted, told = look(visible, library=library), None, ""
+    found, wanted, told = look(visible), None, ""
     if any(one.is_shared for one in found.cards):
         wanted = need()
     while not is_free(found.cards, wanted):
@@ -101,5 +97,5 @@ def wait_for_room(
             progress(f"waiting: {said}")
             told = said
         time.sleep(WAIT_STEP_S)
-        found = look(visible, library=library)
+        found = look(visible)
     return found

@@ -22,7 +22,7 @@ from tfdyno.model.choose.recipe_options import most_sharing, preferred
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tfdyno.core.base.untyped import Library, Strategy
+    from tfdyno.core.base.untyped import Strategy
     from tfdyno.core.choose.workload import Trace, Workload
 
 STRATEGY_WARNING = "tf.distribute."
@@ -66,7 +66,6 @@ def auto_recipe(
     count: int = 1,
     visible: str | None = None,
     progress: Callable[[str], None] = silent,
-    library: Library = None,
 ) -> AutoRecipe:
     """Choose the settings that an estimate calls fastest, with the samples of an update held.
 
@@ -79,7 +78,6 @@ def auto_recipe(
         count: How many of ``gpu`` there are in one machine.
         visible: ``CUDA_VISIBLE_DEVICES`` of the run; this process' own when None.
         progress: Called with a line at every stage.
-        library: Something shaped like ``pynvml``; that package when None.
 
     Raises:
         UsageError: The workload cannot be traced or is not trained by ``fit``, the catalogue has
@@ -93,10 +91,10 @@ def auto_recipe(
         check_vendor((gpu,))
         notes = [f"Planned for {told.cards_words(gpu, count)}, not for this machine."]
         return _for_cards(workload, gpu=gpu, count=count, notes=notes, progress=progress)
-    seen = found_cards(visible=visible, library=library)
+    seen = found_cards(visible=visible)
     if not seen:
         return _for_cpu()
-    found = equal_cards(with_room(seen, visible=visible, library=library))
+    found = equal_cards(with_room(seen, visible=visible))
     notes = [told.left_out(one) for one in seen if one not in found]
     least = min(found, key=lambda one: one.gpu.usable_memory_bytes)
     return _for_cards(workload, gpu=least.gpu, count=len(found), found=found, seen=len(seen),

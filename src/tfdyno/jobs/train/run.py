@@ -301,7 +301,7 @@ def _cards(tasks: tuple[Task, ...], visible: str | None) -> dict[Task, str] | No
 
 def visible_cards(visible: str | None) -> list[str]:
     """Return numbers of the cards of this machine that CUDA_VISIBLE_DEVICES lets a process see."""
-    with cards.opened(None) as nvml:
+    with cards.opened() as nvml:
         return [str(index) for index, _ in cards.handles(nvml, visible)] if nvml else []
 
 

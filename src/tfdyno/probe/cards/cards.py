@@ -47,13 +47,9 @@ class Reading:
 
 
 @contextlib.contextmanager
-def opened(library: Library = None) -> Iterator[Any]:
-    """Open NVML while the block runs; None on a machine without it.
-
-    Args:
-        library: Something shaped like ``pynvml``; that package when None.
-    """
-    library = library or bindings()
+def opened() -> Iterator[Any]:
+    """Open NVML while the block runs; None on a machine without it."""
+    library = bindings()
     try:
         library.nvmlInit()
     except Exception:  # no bindings, no library, no driver, no permission

@@ -74,30 +74,29 @@ class CardsInspection:
     trouble: str = ""
 
 
-def look(visible: str | None = None, *, library: Library = None) -> CardsInspection:
+def look(visible: str | None = None) -> CardsInspection:
     """Ask NVML who holds the cards; nothing is told of a machine without one.
 
     Args:
         visible: ``CUDA_VISIBLE_DEVICES`` of the run; None: all cards.
-        library: Something shaped like ``pynvml``; that package when None.
     """
     if visible is not None and visible.strip() in ("", "-1", "none", "NoDevFiles"):
         return CardsInspection()
-    with cards.opened(library) as nvml:
+    with cards.opened() as nvml:
         if nvml:
             own = own_family()
             places = list(_places(nvml, visible))
             return CardsInspection(cards=tuple(_held(nvml, *place, own) for place in places))
     return (
-        CardsInspection(trouble=_why_mute(library))
+        CardsInspection(trouble=_why_mute())
         if any(map(os.path.exists, CARD_NODES))
         else CardsInspection()
     )
 
 
-def _why_mute(library: Library) -> str:
+def _why_mute() -> str:
     """Return what NVML says where it does not start."""
-    library = library or cards.bindings()
+    library = cards.bindings()
     if library is None:
         return "the package nvidia-ml-py is not installed"
     try:

@@ -19,7 +19,6 @@ from tfdyno.probe.machine.revision import revision
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfdyno.core.base.untyped import Library
     from tfdyno.core.measure.software import DeviceKind, Software
 
 IMAGE_VARIABLE = "TFDYNO_CONTAINER_IMAGE"
@@ -32,7 +31,6 @@ def environment(
     *,
     slug_of: Callable[[str], str] = lambda _name: "",
     host: Host | None = None,
-    library: Library = None,
 ) -> Environment:
     """Return the fingerprint of this machine and of the software that a child found; never raises.
 
@@ -41,11 +39,10 @@ def environment(
             ``device``, a name with GPU in it among them tells.
         slug_of: Row of the catalogue for the name of a card; empty where it is not in it.
         host: The machine; this one when None.
-        library: Something shaped like ``pynvml``; that package when None.
     """
     host = host or this_host()
     device = device_of(software)
-    with cards.opened(library) as nvml:
+    with cards.opened() as nvml:
         visible = host.environment.get("CUDA_VISIBLE_DEVICES")
         handles = cards.handles(nvml, visible) if nvml and device == "gpu" else ()
         found = tuple(cards.card(nvml, handle, slug_of) for _, handle in handles)

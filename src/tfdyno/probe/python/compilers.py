@@ -97,7 +97,7 @@ def machine(host: Host, visible: str | None) -> dict[str, str]:
     features = hashlib.sha256((able[1] if able else "").encode()).hexdigest()[:8]
     known = {"processor": processors.name(host), "features": features,
              "processors": str(len(processors.allowed()))}  # fmt: skip
-    with cards.opened(None) as nvml:
+    with cards.opened() as nvml:
         found = [cards.card(nvml, handle, lambda _name: "") for _, handle in
                  (cards.handles(nvml, visible) if nvml else ())]  # fmt: skip
         version = cards.text(cards.ask(nvml, "nvmlSystemGetDriverVersion")) if found else ""

@@ -47,7 +47,6 @@ class Sampler:
         pid: int = 0,
         *,
         interval_s: float = INTERVAL_S,
-        library: Library = None,
         visible: str | None = None,
     ) -> None:
         """Prepare.
@@ -55,11 +54,9 @@ class Sampler:
         Args:
             pid: The child, where it runs already; otherwise ``watch`` tells.
             interval_s: Time between two points, at least.
-            library: Something shaped like ``pynvml``; that package when None.
             visible: The child's ``CUDA_VISIBLE_DEVICES``; this process's own when None.
         """
         self._pid, self._interval_s = pid, interval_s
-        self._library = library
         self._visible = os.environ.get("CUDA_VISIBLE_DEVICES") if visible is None else visible
         self._points: list[Point] = []
         self._cost = (0.0, 0.0)
@@ -71,7 +68,7 @@ class Sampler:
         """Load what is needed, before the child runs; start if the child is known."""
         import psutil  # noqa: F401
 
-        self._library = self._library or cards.bindings()
+        cards.bindings()
         if self._pid:
             self.watch(self._pid)
         return self
@@ -103,7 +100,7 @@ class Sampler:
 
     def _run(self, pid: int) -> None:
         """Take points until the child ends; what goes wrong ends the sampling, nothing else."""
-        with contextlib.suppress(Exception), cards.opened(self._library) as library:
+        with contextlib.suppress(Exception), cards.opened() as library:
             source = _Source(pid, library, self._visible)
             due_s, used_s = time.monotonic(), 0.0
             while True:
