@@ -12,7 +12,7 @@ import pytest
 from tfdyno.catalog.software import NEWEST
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Workload
-from tfdyno.jobs.choose._software import software_for
+from tfdyno.jobs.choose.trace import software_for
 
 if TYPE_CHECKING:
     from pathlib import Path

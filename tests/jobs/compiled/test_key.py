@@ -10,7 +10,7 @@ import pytest
 
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.jobs.compiled.key import matters, software_key, source_of, step_key
+from tfdyno.jobs.compiled.keeping import matters, software_key, source_of, step_key
 from tfdyno.probe.python.compilers import Compiler
 
 COMPILER = Compiler(

@@ -8,7 +8,7 @@ import pytest
 from tests.measurements import measurement
 from tests.view import benches
 
-from tfdyno.jobs.diagnose._recorded_bench import LEFT_OUT, bench_facts
+from tfdyno.jobs.diagnose.recorded_run import LEFT_OUT, bench_facts
 
 
 def test_steps_of_all_judged_runs_count() -> None:

@@ -12,7 +12,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.choose import estimate
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.choose.trace import kept_trace, trace
-from tfdyno.jobs.holders.need import known_need
+from tfdyno.jobs.holders.guard import known_need
 
 if TYPE_CHECKING:
     from pathlib import Path

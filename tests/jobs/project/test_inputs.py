@@ -12,7 +12,7 @@ from tests.projects import run_all, statuses, write
 from tfdyno import __version__
 from tfdyno.cli.project.step_commands import shape_of
 from tfdyno.core.project.project import Project, ProjectStep
-from tfdyno.jobs.project import _python as _run_python
+from tfdyno.jobs.project import _inputs
 from tfdyno.jobs.project._inputs import rests_on
 from tfdyno.jobs.project.run import RunReporter
 from tfdyno.store import digests
@@ -96,9 +96,9 @@ def test_versions_are_those_of_the_interpreter_that_is_used(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     options = {"workload": "a.py", "python": "./py"}
     versions = {name: found for name, found in rests(tmp_path, options, "train").items()
-                if name in (*_run_python.FRAMEWORKS, "tfdyno")}  # fmt: skip
+                if name in (*_inputs.FRAMEWORKS, "tfdyno")}  # fmt: skip
     assert versions == {"tfdyno": __version__, "keras": "3.99"}
-    monkeypatch.setattr(_run_python, "_active", lambda: str(tmp_path / "py"))
+    monkeypatch.setattr(_inputs, "_active", lambda: str(tmp_path / "py"))
     active = rests(tmp_path, {"workload": "a.py"}, "train")
     assert active["keras"] == "3.99"
 

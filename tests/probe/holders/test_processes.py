@@ -1,4 +1,4 @@
-"""probe/holders/processes: a number of NVML's becomes a name only where it is that process."""
+"""probe/holders/cards: a number of NVML's becomes a name only where it is that process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.probe.holders.processes import Named, named, own_family
+from tfdyno.probe.holders.cards import Named, named, own_family
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

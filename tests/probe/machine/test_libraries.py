@@ -7,8 +7,15 @@ import pytest
 
 from tfdyno.core.doctor.machine_facts import BuildInfo, MachineFacts, PythonFacts
 from tfdyno.probe.base.children import Answers
-from tfdyno.probe.machine.libraries import copies, libraries, library_of, readable, why_none
-from tfdyno.probe.machine.wanted_libraries import TABLE, wanted
+from tfdyno.probe.machine.libraries import (
+    TABLE,
+    copies,
+    libraries,
+    library_of,
+    readable,
+    wanted,
+    why_none,
+)
 
 if TYPE_CHECKING:
     from tests.probe.conftest import Build

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfdyno.core.doctor.machine_facts import BuildInfo
-from tfdyno.probe.machine.wanted_libraries import wanted
+from tfdyno.probe.machine.libraries import wanted
 
 
 def names(cuda: str, cudnn: str = "9") -> dict[str, str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import signal
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,11 +14,11 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.flags import is_file_name
 from tfdyno.core.base.lasting import Lasting
-from tfdyno.core.base.units import DAY_S, HOUR_S
+from tfdyno.core.base.units import DAY_S, HOUR_S, format_bytes
 from tfdyno.core.measure.measurement import BenchRun, Measured, Protocol
 from tfdyno.core.messages.bench import RUN, MeasuredRun, MeasureHere, MeasureRun
 from tfdyno.core.recipe.retreat import told_of
-from tfdyno.jobs.child.memory_watch import MemoryWatch
+from tfdyno.engines.process.process import ChildCrash
 from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import interpreter
@@ -26,7 +29,7 @@ from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
 from tfdyno.probe.telemetry.telemetry import Sampler
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 START_LIMIT_S = HOUR_S
 """The time for imports, the user's code up to ``fit`` and the first step, compiled."""
@@ -36,6 +39,8 @@ EPOCHS_LIMIT_S = 30 * DAY_S
 
 Measuring = Callable[[MeasureHere, Callable[[str], None]], Measured]
 """Makes one run, as ``measured`` does."""
+LOOK_S = 0.05
+"""Between two looks: a step that fills a gigabyte takes longer."""
 
 
 def measured(
@@ -149,3 +154,63 @@ def _run(found: MeasuredRun, protocol: Protocol, doing: str) -> BenchRun:
 def _finite(metrics: Mapping[str, float]) -> dict[str, float]:
     """Return metrics that are numbers: a loss of NaN is told in the notes, JSON has none."""
     return {name: value for name, value in metrics.items() if math.isfinite(value)}
+
+
+class MemoryWatch:
+    """Ends a process whose resident memory, with that of its children, is over the limit."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        """Watch nothing yet; a limit of 0 is none."""
+        self._limit_bytes = limit_bytes
+        self._over = threading.Event()
+        self._seen_bytes = 0
+
+    def watch(self, pid: int) -> None:
+        """Begin with this process."""
+        if self._limit_bytes:
+            threading.Thread(target=self._look, args=(pid,), daemon=True).start()
+
+    @contextlib.contextmanager
+    def told(self, doing: str) -> Iterator[None]:
+        """Say, until the block ends, that a run was killed for its memory.
+
+        Raises:
+            ToolError: It took more than the limit.
+        """
+        try:
+            yield
+        except ChildCrash:
+            if not self._seen_bytes:
+                raise
+            raise ToolError(
+                f"{doing} ran out of memory",
+                why=f"it took {format_bytes(self._seen_bytes)}, and the limit is "
+                    f"{format_bytes(self._limit_bytes)}",
+            ) from None  # fmt: skip
+        finally:
+            self._over.set()
+
+    def _look(self, pid: int) -> None:
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            while not self._over.wait(LOOK_S):
+                held_bytes = _resident_bytes(process)
+                if held_bytes > self._limit_bytes:
+                    self._seen_bytes = held_bytes
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                    return
+
+
+def _resident_bytes(process: object) -> int:
+    """Sum over a process and what it has started; what ends meanwhile counts nothing."""
+    import psutil
+
+    assert isinstance(process, psutil.Process)
+    total = 0
+    for one in (process, *process.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            total += int(one.memory_info().rss)
+    return total

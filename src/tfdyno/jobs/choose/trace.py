@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tfdyno.catalog.generations import lowering_of, newest
+from tfdyno.catalog.generations import lowering_of, newest, software, software_from
 from tfdyno.core.base.codec import from_json, to_json
 from tfdyno.core.base.errors import Failure, UsageError
 from tfdyno.core.base.version import PACKAGE
@@ -33,11 +33,12 @@ from tfdyno.core.messages.trace import (
 )
 from tfdyno.core.messages.wire import fields_of
 from tfdyno.jobs.child.worker import run_child, silent
-from tfdyno.jobs.choose._software import software_for
+from tfdyno.probe.python.versions import version
 from tfdyno.store.cache import default_cache, sha256_of
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.program import Lowering
+    from tfdyno.core.choose.workload import Workload
     from tfdyno.core.messages.child import Answer, Asked, Child
     from tfdyno.core.messages.trace import StepTraced
 
@@ -54,6 +55,7 @@ CODE = (
     "core/base/interval.py",
     "model/memory/bfc.py",
 )
+TENSORFLOW = ("tensorflow", "tensorflow-cpu")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,3 +304,26 @@ def _current(folder: Path) -> bool:
         return all(sha256_of(Path(path)) == digest for path, digest in files.items())
     except OSError:
         return False
+
+
+def software_for(workload: Workload, python: str) -> Software:
+    """Return what the workload asks for, else what is installed where it runs, else the newest.
+
+    Raises:
+        UsageError: What is asked for is no release.
+    """
+    asked = software_from(workload.software)
+    if asked is not None:
+        return asked
+    found = version(*TENSORFLOW, python=python) or _without_metadata(python)
+    return software("tensorflow", found, "installed") if found else newest()
+
+
+def _without_metadata(python: str) -> str:
+    """Find a TensorFlow that only ``PYTHONPATH`` names; empty: none, or it does not tell."""
+    from tfdyno.probe.base.distributions import module_version
+    from tfdyno.probe.base.host import this_host
+    from tfdyno.probe.base.python import interpreter
+
+    host = this_host(python)
+    return module_version(host, interpreter(host).tensorflow)

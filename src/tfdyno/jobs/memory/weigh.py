@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+import hashlib
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfdyno.catalog.families import keeps_dear
+from tfdyno.catalog.gpus import find
 from tfdyno.core.base import settings
+from tfdyno.core.base.codec import from_json, to_json
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import Route
+from tfdyno.core.base.units import format_bytes
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.memory_answer import MemoryAnswer
-from tfdyno.core.choose.memory_map import CardMemory
+from tfdyno.core.choose.memory_map import CardMemory, MemoryMap
 from tfdyno.core.choose.workload import Workload
-from tfdyno.jobs.child.worker import silent
+from tfdyno.core.doctor.finding import Evidence, Finding
+from tfdyno.core.messages.memory import MEMORY_MAP, MapMemory
+from tfdyno.core.messages.wire import fields_of
+from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.estimate import DETAILED_CARDS, EstimateRequest, estimate
 from tfdyno.jobs.choose.predict import StepSettings, check_batch, check_vendor, predictor_for
-from tfdyno.jobs.memory._findings import memory_findings
-from tfdyno.jobs.memory._map import memory_map
+from tfdyno.jobs.choose.trace import Traced, code_digest
 from tfdyno.jobs.memory._plan import memory_plan
 from tfdyno.jobs.memory._weighing import Wish
 from tfdyno.jobs.memory.fitting_batch import named_cards
+from tfdyno.rules.causes import cause
+from tfdyno.rules.match import Match
+from tfdyno.rules.wording import finding
+from tfdyno.store.cache import default_cache
+from tfdyno.words.base.amounts import of_gib
+from tfdyno.words.memory.plan import weighed_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
+    from tfdyno.core.choose.estimate import Estimate
+    from tfdyno.core.choose.memory_map import AllocatorNeed
+    from tfdyno.core.choose.memory_plan import MemoryPlan
+    from tfdyno.core.choose.workload import Trace
+    from tfdyno.jobs.choose.predict import Predictor
     from tfdyno.jobs.doctor.doctor import Examined
 
 OOM, HOST_OOM = "mem.oom_model", "mem.host_oom"
+FRAGMENTED, NOTHING_FITS = "mem.fragmented", "mem.nothing_fits"
+TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,3 +178,102 @@ def _of_workload(workload: Workload, asked: Asked, progress: Callable[[str], Non
         findings=tuple(memory_findings(cards, plans, answer.trace)),
         notes=answer.notes,
     )
+
+
+def memory_findings(
+    cards: Sequence[CardMemory], plans: Sequence[MemoryPlan], trace: Trace
+) -> Iterator[Finding]:
+    """Yield all findings."""
+    needs = (one.map.allocator for one in cards)
+    yield from (_fragments(need) for need in needs if need and need.is_fragmented)
+    yield from (_nothing_fits(plan, trace) for plan in plans if plan.chosen is None)
+
+
+def _fragments(need: AllocatorNeed) -> Finding:
+    """Say that one step alone does not fit for its fragments, by the allocator's own rules."""
+    free, piece = format_bytes(need.free_bytes), format_bytes(need.largest_free_bytes)
+    text = f"{format_bytes(need.failed_bytes)} are asked for, {free} are free, the largest piece "
+    match = Match(
+        cause=FRAGMENTED,
+        verdict="likely",
+        evidence=(Evidence(text=f"{text}{piece}", source="one step replayed by the allocator's "
+                           "rules from an empty pool"),),
+        basis="facts",
+        values={"free": free, "piece": piece, "memory": "gpu", "system": "linux"},
+    )  # fmt: skip
+    return finding(cause(FRAGMENTED), match, {})
+
+
+def _nothing_fits(plan: MemoryPlan, trace: Trace) -> Finding:
+    assert plan.closest is not None
+    least = plan.closest.option
+    words = of_gib(least.device_memory_bytes.best, least.usable_memory_bytes)
+    match = Match(
+        cause=NOTHING_FITS,
+        verdict="proven" if least.verified else "likely",
+        evidence=(
+            Evidence(text=f"{weighed_words(plan)}; the closest needs {words}",
+                     source="estimate"),
+        ),
+        basis="facts",
+        values={
+            "workload": trace.title,
+            "card": find(plan.gpu).name,
+            "least": words,
+            "reference": shlex.quote(trace.workload.reference),
+        },
+    )  # fmt: skip
+    return finding(cause(NOTHING_FITS), match, {})
+
+
+def memory_map(
+    own: Predictor, gpu: Gpu, found: Estimate, progress: Callable[[str], None]
+) -> MemoryMap:
+    """Return the memory of the step of an estimate, from the cache or from a child.
+
+    Args:
+        own: The traced step.
+        gpu: The card.
+        found: What was estimated on it.
+        progress: Called with a line at every stage.
+
+    Raises:
+        ToolError: The child failed.
+    """
+    from tfdyno.model.time.peaks import has_bfloat16
+
+    traced, xla = own.traced, own.execution_on(gpu) == "xla"
+    request = MapMemory(
+        tensors=traced.trace.tensors,
+        mode=traced.trace.workload.mode,
+        traced_batch_size=traced.trace.batch_size,
+        marker=traced.trace.marker,
+        batch_size=found.batch_size,
+        execution="xla" if xla else "graph",
+        widen=traced.widened is not None and not has_bfloat16(gpu),
+        keeps=keeps_dear(gpu),
+        pool_bytes=max(0.0, gpu.usable_memory_bytes - found.context_bytes),
+        stablehlo=traced.stablehlo_path,
+    )
+
+    def make(folder: Path) -> None:
+        result = run_child(
+            MEMORY_MAP,
+            request,
+            progress=progress,
+            timeout_s=TIMEOUT_S,
+            doing=f"laying out the memory of {traced.trace.title}",
+        )
+        (folder / "map.json").write_bytes(to_json(result))
+
+    folder = default_cache().entry("memory", _key(traced, request), make)
+    return from_json((folder / "map.json").read_bytes(), MemoryMap)
+
+
+def _key(traced: Traced, request: MapMemory) -> str:
+    facts = {
+        **fields_of(request),
+        "stablehlo": traced.trace.stablehlo_sha256,
+        "code": code_digest(),
+    }
+    return hashlib.sha256(to_json(facts)).hexdigest()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.version import VERSION
 from tfdyno.core.project.project import FOLDER
 from tfdyno.core.project.step_key import change_words
+from tfdyno.core.project.step_reference import has_reference
 from tfdyno.jobs.project._files import files_of
-from tfdyno.jobs.project._python import versions_of
 from tfdyno.probe.files.content import content_of
+from tfdyno.probe.python.versions import versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from tfdyno.core.project.project import Project, ProjectStep
     from tfdyno.core.project.step_command import CommandShape
 
+
 _FILE = "file "
 _SECRETS = frozenset({"token"})
 _SECRET_FLAGS = frozenset({"--token"})
@@ -28,6 +34,7 @@ _NO_TEXT = frozenset({"true", "false", "[]"})
 """Texts that look like another kind of value."""
 _KEEPS_MODELS = ("models", "serve", "export", "edge")
 """First words of commands that the model store may answer."""
+FRAMEWORKS = ("tensorflow", "tensorflow-cpu", "keras")
 
 
 def rests_on(
@@ -114,3 +121,31 @@ def _without_secrets(items: Sequence[object]) -> Iterator[object]:
 
 def _digest(value: object) -> str:
     return hashlib.sha256(str(value).encode()).hexdigest()[:12]
+
+
+def versions_of(step: ProjectStep, shape: CommandShape | None, root: Path) -> dict[str, str]:
+    """Return versions of TensorFlow and Keras, as far as they are installed; neither is imported.
+
+    Args:
+        step: The step.
+        shape: Of its command; None: a script of the user's, which runs in our interpreter.
+        root: The project's folder.
+    """
+    if shape is None or not shape.parameter("python"):
+        return versions(*FRAMEWORKS)
+    named = step.options.get("python")
+    if isinstance(named, str) and not has_reference(named):
+        place = str((root / named).absolute()) if "/" in named else named
+        return versions(*FRAMEWORKS, python=shutil.which(place) or "")
+    return versions(*FRAMEWORKS, python=_active()) if named is None else {}
+
+
+@functools.cache
+def _active() -> str:
+    """Return the interpreter that commands take if nothing is said."""
+    from tfdyno.jobs.choose.trace import interpreter_named
+
+    try:
+        return interpreter_named("")
+    except (OSError, UsageError, subprocess.SubprocessError):
+        return sys.executable

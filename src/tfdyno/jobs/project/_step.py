@@ -14,20 +14,22 @@ from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.project.output import Made
 from tfdyno.core.project.project import ANSWER, LOG, PART
 from tfdyno.core.project.step_command import option_words, script_words
-from tfdyno.core.project.step_outputs import GOES_ON, PAGE, with_outputs
+from tfdyno.core.project.step_outputs import GOES_ON, PAGE, place_of, with_outputs
 from tfdyno.core.project.step_reference import OWN, filled, named
+from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS
 from tfdyno.jobs.project._check import SERVE, told_of
 from tfdyno.jobs.project._child import WorkingPlace, ended, last_lines, own_words
 from tfdyno.jobs.project._files import script_of
 from tfdyno.jobs.project._outputs import Output, read_answer
-from tfdyno.jobs.project._resume import ended_early, goes_on
 from tfdyno.jobs.project._serve import load_tested
 from tfdyno.jobs.serve.setup import serving_python
 from tfdyno.probe.base.near import no_such
+from tfdyno.store import results, tuning_study
+from tfdyno.store.run_folder import RunFolder
 from tfdyno.words.project.step_headline import step_headline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from tfdyno.core.project.project import Project, ProjectStep
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from tfdyno.jobs.project._look import OutputInspection
     from tfdyno.jobs.project._state import RunState
     from tfdyno.jobs.project._told import RunReporter
+
 
 GOOD, FINDINGS, REFUSED = 0, 1, 2
 TOLD_LINES = 5
@@ -45,6 +48,9 @@ TOKEN = "--token"
 AGAIN = "the same command goes on"
 TOLD = ("--json", "--verbose")
 """Ours, not what the user asked."""
+_TRAININGS = ("train", "launch")
+_AT_ITS_END = ("", NAN_LOSS, NAN_WEIGHTS)
+"""Why a training ended that has nothing left to do."""
 
 
 class Failed(TfdynoError):  # noqa: N818  (it is what happened)
@@ -259,3 +265,55 @@ def _failed(
     failed = Failed(f"step {step.name} {what}", why=why, remedy=remedy)
     failed.child_code, failed.words = code, words
     return failed
+
+
+def goes_on(step: ProjectStep, shape: CommandShape | None, part: Path) -> bool:
+    """Return whether the command goes on with what is there, which is looked at and not tried.
+
+    Args:
+        step: The step.
+        shape: Of its command; None: a script of the user's.
+        part: Where it was begun.
+    """
+    if shape is None:
+        return False
+    if step.command in GOES_ON:
+        return True
+    place = place_of(shape, step.options)
+    return bool(place) and _MARKS[step.command](part / place)
+
+
+def ended_early(step: ProjectStep, answer: object) -> str:
+    """Say why a training ended before its end, though with exit code 0; empty: it did not."""
+    if step.command not in _TRAININGS or not isinstance(answer, dict):
+        return ""
+    why = str(answer.get("stopped") or "")
+    return "" if why in _AT_ITS_END else why
+
+
+def _holds_run(folder: Path) -> bool:
+    return RunFolder(folder).holds_run
+
+
+def _holds_bench(folder: Path) -> bool:
+    try:
+        return results.Results(folder=folder).holds_unfinished()
+    except TfdynoError:  # damaged: the command says how
+        return True
+
+
+def _holds_study(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (tuning_study.FILE, results.FILE))
+
+
+def _holds_anything(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
+
+
+_MARKS: dict[str, Callable[[Path], bool]] = {
+    "train": _holds_run,
+    "bench": _holds_bench,
+    "tune": _holds_study,
+    "diagnose": _holds_anything,
+}
+"""Whether the place of a command holds what ``--resume`` takes. Diagnose takes any."""
