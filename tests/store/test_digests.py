@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are read, by name."""
     names: list[str] = []
-    read = digests._read
+    read = digests.sha256_of
 
     def counted(path: Path) -> str:
         names.append(path.name)
         return read(path)
 
-    monkeypatch.setattr(digests, "_read", counted)
+    monkeypatch.setattr(digests, "sha256_of", counted)
     return names
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.base.codec import to_json
-from tfdyno.core.base.errors import UsageError
 from tfdyno.core.project.output import Made
 from tfdyno.core.project.project import ProjectRun, StepRun
 from tfdyno.store.project_history import ProjectHistory
@@ -29,8 +28,6 @@ def test_a_run_is_read_as_it_was_written_and_the_newest_comes_first(tmp_path: Pa
     history.write(RUN)
     history.write(later := replace(RUN, id="b2", steps=(TRAIN,)))
     assert history.runs() == (later, RUN)
-    assert history.run() == later
-    assert history.run("a") == RUN
 
 
 def test_a_run_that_goes_on_replaces_how_it_stood(tmp_path: Path) -> None:
@@ -46,18 +43,6 @@ def test_two_steps_of_one_name_are_refused_and_change_nothing(tmp_path: Path) ->
     with pytest.raises(Exception, match="cannot be used"):
         history.write(replace(RUN, status="finished", steps=(DATA, DATA)))
     assert history.runs() == (RUN,)
-
-
-def test_an_unknown_or_ambiguous_run_is_named(tmp_path: Path) -> None:
-    history = ProjectHistory(folder=tmp_path)
-    with pytest.raises(UsageError, match="holds no run"):
-        history.run()
-    history.write(RUN)
-    history.write(replace(RUN, id="a2"))
-    with pytest.raises(UsageError, match="several: a2, a1"):
-        history.run("a")
-    with pytest.raises(UsageError, match="no run zz"):
-        history.run("zz")
 
 
 def test_a_run_that_is_removed_is_forgotten(tmp_path: Path) -> None:

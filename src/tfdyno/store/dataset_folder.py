@@ -7,7 +7,6 @@ finished shard. At the end the manifest takes its place.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from dataclasses import fields
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from tfdyno.core.deploy.dataset import (
     Skipped,
     Written,
 )
+from tfdyno.store.cache import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -222,8 +222,7 @@ def fault(folder: Path, shard: Shard) -> str:
         size_bytes = path.stat().st_size
         if size_bytes != shard.size_bytes:
             return f"has {size_bytes:,} bytes instead of {shard.size_bytes:,}"
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = sha256_of(path)
     except FileNotFoundError:
         return "is missing"
     except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
 from tfdyno.core.base.errors import TfdynoError
+from tfdyno.store.cache import sha256_of
 
 FILE = "digests.json"
 LEAST_BYTES = 1 << 20
@@ -65,7 +65,7 @@ class Digests:
             return found.sha256
         if is_large:
             self.reads(path.name)
-        sha256 = _read(path)
+        sha256 = sha256_of(path)
         if now_ns - max(facts.st_mtime_ns, facts.st_ctime_ns) > SETTLED_S * 1e9:
             known[name] = Known(
                 size_bytes=facts.st_size, modified_ns=facts.st_mtime_ns,
@@ -92,8 +92,3 @@ class Digests:
             with contextlib.suppress(OSError, TfdynoError):
                 self._known = from_json(path.read_bytes(), dict[str, Known], where=str(path))
         return self._known
-
-
-def _read(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -90,10 +90,6 @@ class ModelStore:
         Raises:
             UsageError: There is no such model.
         """
-        if not self._file.path.exists():
-            if name:
-                raise self._unknown(name, ())
-            return ()
         with self._file.reading() as database:
             return self._known(database, name)
 
@@ -130,15 +126,11 @@ class ModelStore:
 
     def before(self, name: str) -> int | None:
         """Return the version that a roll-back goes to; None: there is none."""
-        if not self._file.path.exists():
-            return None
         with self._file.reading() as database:
             return next(iter(model_rows.pile(database, name)[-2:-1]), None)
 
     def history(self, name: str) -> tuple[Promotion, ...]:
         """Return promotions and roll-backs of a model, the oldest first."""
-        if not self._file.path.exists():
-            return ()
         with self._file.reading() as database:
             return model_rows.history(database, name)
 

@@ -69,7 +69,7 @@ class ProjectHistory:
 
     def document(self, step: StepRun) -> bytes | None:
         """Return what a step printed in the making that its run took; None: it is not kept here."""
-        if not step.stamp or not self.path.exists():
+        if not step.stamp:
             return None
         with self._file.reading() as database:
             row = database.execute(
@@ -137,27 +137,8 @@ class ProjectHistory:
 
     def readable(self) -> dict[str, ProjectRun | UsageError]:
         """Return all by id, newest first; in place of a damaged one, what is wrong with it."""
-        if not self.path.exists():
-            return {}
         with self._file.reading() as database:
             return self._rows(database)
-
-    def run(self, prefix: str = "") -> ProjectRun:
-        """Return the one whose id begins so; the newest of all for an empty prefix.
-
-        Raises:
-            UsageError: There is none, or more than one.
-        """
-        found = [one for one in self.runs() if one.id.startswith(prefix)]
-        if not found:
-            what = f"no run {prefix}" if prefix else "no run"
-            raise UsageError(
-                f"{self.folder} holds {what}", remedy="tfdyno run makes one; tfdyno runs lists them"
-            )
-        if prefix and len(found) > 1 and found[0].id != prefix:
-            names = ", ".join(one.id for one in found[:9])
-            raise UsageError(f"{prefix} is the beginning of several: {names}", remedy="give more")
-        return found[0]
 
     def remove(self, ids: tuple[str, ...]) -> None:
         """Forget runs, and the documents of makings that no run names any more."""

@@ -84,8 +84,6 @@ class Results:
 
     def measurements(self) -> tuple[Measurement, ...]:
         """Return all that have a run, newest first; empty where the folder holds no results."""
-        if not self.path.exists():
-            return ()
         with self._file.reading() as database:
             rows = database.execute("SELECT noun, id FROM measurement ORDER BY number DESC")
             found = [self._whole(database, *row) for row in rows.fetchall()]
@@ -111,8 +109,6 @@ class Results:
 
     def holds_unfinished(self) -> bool:
         """Return whether anything here did not come to its end, whatever was asked."""
-        if not self.path.exists():
-            return False
         with self._file.reading() as database:
             query = "SELECT EXISTS (SELECT 1 FROM measurement WHERE finished = 0)"
             return bool(database.execute(query).fetchone()[0])
@@ -122,8 +118,6 @@ class Results:
         return self._newest_session(key, finished=1)
 
     def _newest_session(self, key: str, *, finished: int) -> tuple[Measurement, ...]:
-        if not self.path.exists():
-            return ()
         with self._file.reading() as database:
             rows = database.execute(
                 "SELECT noun, id FROM measurement WHERE key = ? AND finished = ? ORDER BY number",

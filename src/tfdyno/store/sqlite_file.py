@@ -59,14 +59,15 @@ class SqliteFile:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Connect to one state; also of a folder that may not be written."""
-        with self._told(), contextlib.closing(_readable(self.path)) as database:
-            database.execute("BEGIN")
-            if self._check_version(database) == self.version:
-                yield database
-                return
+        """Connect to one state; also of a folder that may not be written, or where no file is."""
+        if self.path.exists():
+            with self._told(), contextlib.closing(_readable(self.path)) as database:
+                database.execute("BEGIN")
+                if self._check_version(database) == self.version:
+                    yield database
+                    return
         with contextlib.closing(sqlite3.connect(":memory:")) as database:
-            database.executescript(self.schema)  # another process is just making the file
+            database.executescript(self.schema)  # nobody made it, or another process is just at it
             yield database
 
     def _make_tables(self, database: sqlite3.Connection) -> None:

@@ -19,7 +19,7 @@ from tests.jobs import bench_child
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.measure.measurement import Protocol
 from tfdyno.core.recipe.recipe import InputOptions, Recipe
-from tfdyno.jobs.bench.bench import BenchRequest, bench, can_resume, kept_answer
+from tfdyno.jobs.bench.bench import BenchRequest, bench, kept_answer, unfinished_answer
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.store.results import Results
 
@@ -175,7 +175,7 @@ def test_only_the_same_question_is_resumed(folder: Path) -> None:
 def test_a_finished_bench_is_found_by_the_same_question_alone(folder: Path) -> None:
     asked = request(against=Recipe(input=InputOptions(prefetch=-1)))
     assert kept_answer(asked) == ()
-    assert not can_resume(asked)
+    assert unfinished_answer(asked) == ()
     sides = bench(asked)
     assert kept_answer(asked) == sides
     assert kept_answer(replace(asked, recipe=Recipe(batch_size=9))) == ()

@@ -25,6 +25,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.project.project import DOCUMENT, FOLDER
 from tfdyno.jobs.project._report_documents import MOST_LINES
 from tfdyno.jobs.project.report import MOST_RUNS, benches, compare_runs, report, tell
+from tfdyno.jobs.project.runs import run_named
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def test_another_project_in_the_same_folder_is_no_history_of_this_one(tmp_path: 
     found = report(history)
     assert [one.run.id for one in found.history] == [THIRD]
     assert found.compared == ()
-    between = compare_runs(history, history.run(SECOND), history.runs())
+    between = compare_runs(history, run_named(history.runs(), SECOND), history.runs())
     assert (between.before, between.after) == (FIRST, SECOND)
 
 
@@ -217,7 +218,8 @@ def test_a_run_between_that_failed_or_did_other_steps_hides_no_gain(tmp_path: Pa
         ("option arguments", "--oops", "")
     ]
     assert oldest.gained == ()
-    named = compare_runs(history, history.runs()[0], history.runs(), history.run(SECOND))
+    runs = history.runs()
+    named = compare_runs(history, runs[0], runs, run_named(runs, SECOND))
     assert (named.before, named.gained, named.changes) == (SECOND, newest.gained, newest.changes)
 
 
@@ -272,7 +274,7 @@ def test_both_sides_of_a_bench_are_read_back(tmp_path: Path) -> None:
     told, comparison = benches(report(history).told)["speed"]
     assert len(told) == 2
     assert comparison is not None
-    alone, none = benches(tell(history, history.run(FIRST), history.runs()))["speed"]
+    alone, none = benches(tell(history, run_named(history.runs(), FIRST), history.runs()))["speed"]
     assert (len(alone), none) == (1, None)
 
 

@@ -13,6 +13,7 @@ from tests.projects import CHAIN, chain, output, reasons, run_all, statuses, wri
 from tfdyno.cli.project import step_commands
 from tfdyno.core.project.project import DOCUMENT, LOG, ProjectRun, StepRun
 from tfdyno.jobs.project.run import RunReporter, RunRequest, preview
+from tfdyno.jobs.project.runs import run_named
 from tfdyno.store.project_history import ProjectHistory
 
 ALL = {"a", "b", "c", "other"}
@@ -184,8 +185,9 @@ def test_a_run_whose_process_is_gone_is_told_as_stopped(tmp_path: Path) -> None:
     step = StepRun(step="a", command="python copy.py", key="00")
     history.write(ProjectRun(id="1", project="chain", steps=(step,)))
     run_all(file)
-    assert (history.run("1").status, history.run("1").steps[0].status) == ("stopped", "stopped")
-    assert history.run().status == "finished"
+    killed = run_named(history.runs(), "1")
+    assert (killed.status, killed.steps[0].status) == ("stopped", "stopped")
+    assert history.runs()[0].status == "finished"
 
 
 def test_what_stops_a_run_is_kept_and_told(tmp_path: Path) -> None:

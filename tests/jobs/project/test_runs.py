@@ -115,7 +115,8 @@ def test_a_run_whose_process_is_gone_shows_as_stopped(tmp_path: Path) -> None:
     lock = lock_folder(history.folder, LOCK)
     try:
         assert runs_of(history)[0].status == "running"
-        history.write(replace(history.run(FIRST), status="running"))  # killed long ago
+        first = run_named(history.runs(), FIRST)
+        history.write(replace(first, status="running"))  # killed long ago
         assert [one.status for one in runs_of(history)] == ["running", "finished", "stopped"]
     finally:
         lock.close()

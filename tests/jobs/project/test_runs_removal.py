@@ -28,6 +28,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.project.output import FILE as MADE
 from tfdyno.core.project.project import DOCUMENT, FOLDER, LOCK, OUTPUTS, ProjectRun
+from tfdyno.jobs.project.runs import run_named
 from tfdyno.jobs.project.runs_removal import TRASH, chosen, remove
 from tfdyno.store.project_history import ProjectHistory
 
@@ -161,7 +162,7 @@ def test_a_kill_leaves_no_half_output_under_a_whole_name(tmp_path: Path, calls: 
     for run in history.runs():  # every run that is still there has all that it names
         assert all(history.output(step).is_dir() for step in run.steps)
     remove(history, lambda runs: chosen(runs, (), 1))
-    kept = {history.output(step).name for step in history.run(THIRD).steps}
+    kept = {history.output(step).name for step in run_named(history.runs(), THIRD).steps}
     assert outputs(history) == kept
     assert [one.id for one in history.runs()] == [THIRD]
 

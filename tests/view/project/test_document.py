@@ -10,7 +10,7 @@ from tests.past_runs import FIRST, SECOND, failed_run, two_runs
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.jobs.project.report import report, tell
-from tfdyno.jobs.project.runs import runs_of
+from tfdyno.jobs.project.runs import run_named, runs_of
 from tfdyno.jobs.project.runs_removal import remove
 from tfdyno.view.project.document import (
     removal_document,
@@ -51,7 +51,7 @@ def test_a_step_says_why_and_whether_it_was_reached(tmp_path: Path) -> None:
     steps = {one["step"]: one for one in found["steps"]}
     assert steps["speed"]["status"] == "not_reached"
     assert (found["status"], found["step_count"]) == ("failed", 4)
-    whole = run_document(tell(history, history.run(FIRST), history.runs()))
+    whole = run_document(tell(history, run_named(history.runs(), FIRST), history.runs()))
     assert {whole["status"], *(one["status"] for one in whole["steps"])} == {"finished"}
     assert steps["train"]["trouble"] == "Exit code 3: out of memory."
     assert steps["choose"]["why"] == "nothing that it rests on has changed"

@@ -11,7 +11,7 @@ from tests.past_runs import FIRST, SECOND, THIRD, failed_run, project_run, step_
 
 from tfdyno.core.project.report import Removal
 from tfdyno.jobs.project.report import compare_runs, report, tell
-from tfdyno.jobs.project.runs import runs_of
+from tfdyno.jobs.project.runs import run_named, runs_of
 from tfdyno.view.project.text import compared_text, removal_text, report_text, run_text, runs_text
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_a_run_shows_why_where_and_what_of_every_step(history: ProjectHistory) -
 
 def test_an_output_that_is_anothers_by_now_is_said_beside_its_name(history: ProjectHistory) -> None:
     past_runs.forced(history, "speed", "bench-fast")
-    text = run_text(tell(history, history.run(FIRST), history.runs()), width=200)
+    text = run_text(tell(history, run_named(history.runs(), FIRST), history.runs()), width=200)
     assert "(its output was made anew by a later run)" in text
     assert "found    It trains" in text
 
@@ -100,7 +100,7 @@ def test_a_long_name_leaves_room_for_what_was_found(history: ProjectHistory) -> 
 
 
 def test_a_comparison_of_a_run_with_itself_finds_nothing(history: ProjectHistory) -> None:
-    one = history.run(FIRST)
+    one = run_named(history.runs(), FIRST)
     assert compared_text(compare_runs(history, one, history.runs(), one)).splitlines()[1:] == [
         "  changed   nothing that a step rests on has changed"
     ]

@@ -126,11 +126,6 @@ def unfinished_answer(request: BenchRequest) -> tuple[Measurement, ...]:
     return results.unfinished(_key(request))
 
 
-def can_resume(request: BenchRequest) -> bool:
-    """Return whether a bench of the same question stopped midway."""
-    return bool(unfinished_answer(request))
-
-
 def check(request: BenchRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
     for recipe in filter(None, (request.recipe, request.against)):

@@ -137,7 +137,7 @@ def size(request: SizeRequest, *, progress: Callable[[str], None] = silent) -> S
         predictor,
         _ranked(found),
         curve_of=partial(_curve, list(sized.values()), request.goal),
-        notes=(*_single_batch(predictor), *_json_note(request, host_s), *unpriced, *notes),
+        notes=(*_single_batch(predictor), *_json_note(host_s), *unpriced, *notes),
         host_s=host_s,
     )
 
@@ -194,7 +194,7 @@ def _numbers_per_row(trace: Trace) -> float:
     return found
 
 
-def _json_note(request: SizeRequest, host_s: float) -> tuple[str, ...]:
+def _json_note(host_s: float) -> tuple[str, ...]:
     binary_s = serving_overhead().front_request_s
     if host_s < _MUCH_RATIO * binary_s:
         return ()

@@ -22,6 +22,8 @@ from tfdyno.jobs.child.worker import ChildCrash, Progress, run_child, silent
 from tfdyno.jobs.deploy._export_source import stored_model
 from tfdyno.model.edge.fit import verdict
 from tfdyno.model.edge.need import need_of
+from tfdyno.probe.base import processors
+from tfdyno.probe.base.host import this_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -152,7 +154,7 @@ def _report(request: EdgeRequest, path: Path, found: LitertRead) -> EdgeReport:
         signature=graph.signature,
         float_operators=found.float_operators,
         timings=found.timings,
-        cpu=_cpu(),
+        cpu=processors.name(this_host()),
         verdicts=tuple(_verdict(need, device, half) for device in request.devices),
     )
 
@@ -176,13 +178,3 @@ def _ports(graph: LitertGraph, ports: Sequence[LitertPort]) -> tuple[EdgePort, .
         )
         for index, port in enumerate(ports)
     )
-
-
-def _cpu() -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    import platform
-
-    return platform.processor() or platform.machine()

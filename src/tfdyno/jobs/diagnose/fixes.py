@@ -205,7 +205,7 @@ def _measured(
     if request.resume:
         if kept := bench.kept_answer(asked):
             return kept
-        asked = replace(asked, resume=bench.can_resume(asked))
+        asked = replace(asked, resume=bool(bench.unfinished_answer(asked)))
     return bench.bench(asked, progress=progress, enough=is_settled)
 
 
