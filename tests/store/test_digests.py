@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.store import digests
+from tfdyno.store.cache import sha256_of
 from tfdyno.store.digests import FILE, LEAST_BYTES, Digests
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are read, by name."""
     names: list[str] = []
-    read = digests.sha256_of
+    read = sha256_of
 
     def counted(path: Path) -> str:
         names.append(path.name)

@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import version as of
 from typing import TYPE_CHECKING
 
-from tfdyno.probe.python.versions import version, versions
+from tfdyno.probe.python.versions import brings, version, versions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,3 +26,10 @@ def test_another_interpreter_tells_of_its_own(tmp_path: Path) -> None:
     assert version("none", "pytest", python=str(tmp_path / "same")) == of("pytest")
     assert versions("pytest", python=str(tmp_path / "bare")) == {}
     assert versions("pytest", python=str(tmp_path / "none")) == {}
+    assert brings(str(tmp_path / "same"), "pytest")
+    assert not brings(str(tmp_path / "bare"), "pytest")
+
+
+def test_what_this_interpreter_finds_is_told_without_asking_another() -> None:
+    assert brings(sys.executable, "pytest")
+    assert not brings(sys.executable, "no_such_package")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.offers import data_dir
+from tfdyno.core.base.clock import now
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.choose.workload import Workload
@@ -210,7 +210,7 @@ def _kept(results: Results, side: Side, found: Measured, request: BenchRequest) 
         runs=(found.run,),
         session=side.session,
         label=request.label,
-        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        created_at=now(),
     )
     results.start(first, key=_key(request))
     return replace(side, so_far=first)

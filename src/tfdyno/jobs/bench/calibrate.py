@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from tfdyno.catalog.generations import software
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.offers import data_dir
 from tfdyno.catalog.time_model import time_model
+from tfdyno.core.base.clock import today
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.base.flags import with_flags
 from tfdyno.core.choose.card_file import CPU, CardFile, Condition, Verdict
@@ -35,6 +34,7 @@ from tfdyno.model.time.kernel_time import unit_of
 from tfdyno.probe.base import pci, processors
 from tfdyno.probe.base.host import this_host
 from tfdyno.probe.holders.cards import look
+from tfdyno.probe.python.versions import brings
 from tfdyno.probe.telemetry.telemetry import Sampler
 from tfdyno.store.card_files import CardFiles
 
@@ -201,23 +201,14 @@ def _check_free(state: CardState, index: int) -> None:
 
 
 def _installed(python: str) -> Framework:
-    look = (
-        "from importlib.util import find_spec\n"
-        "print(next((n for n in ('tensorflow', 'jax') if find_spec(n)), ''))"
-    )
-    try:
-        done = subprocess.run(
-            [python, "-c", look], capture_output=True, text=True, timeout=LOOK_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UsageError(f"{python} cannot be run", why=str(error)) from None
-    name = done.stdout.strip()
-    if name not in ("tensorflow", "jax"):
-        raise UsageError(
-            "a sweep needs TensorFlow or JAX", why=f"{python} has neither",
-            remedy="pip install 'tfdyno[tf]', or name an interpreter that has it with --python",
-        )  # fmt: skip
-    return cast("Framework", name)
+    names: tuple[Framework, ...] = ("tensorflow", "jax")
+    for name in names:
+        if brings(python, name):
+            return name
+    raise UsageError(
+        "a sweep needs TensorFlow or JAX", why=f"{python} has neither",
+        remedy="pip install 'tfdyno[tf]', or name an interpreter that has it with --python",
+    )  # fmt: skip
 
 
 def _swept(
@@ -351,7 +342,7 @@ def _card_of(
         version=version,
         generation=software(place.framework, version, "installed").generation,
         driver=place.state.driver if place.where == "gpu" else "",
-        made_on=datetime.now(tz=UTC).date().isoformat(),
+        made_on=today().isoformat(),
         sweep_s=round(sweep_s, 1),
         kernels=found.kernels,
         pace=found.pace,

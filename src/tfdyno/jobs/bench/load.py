@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.offers import all_offers
+from tfdyno.core.base.clock import now
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import significant
 from tfdyno.core.measure.load import LoadPlan, LoadResult, LoadStage, ServerFacts, StageRun
@@ -140,7 +140,7 @@ def load_test(request: LoadRequest, *, progress: Callable[[str], None] = silent)
         allows_refusals=request.allow_refusals,
         stopped=stages[-1].run.stopped,
         machine=f"{len(processors.allowed())} CPUs ({processors.name(this_host())})",
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        made_at=now(),
         tfdyno=revision(),
     )
     return replace(result, faults=(*midway, *faults(result)), warnings=warnings(result))

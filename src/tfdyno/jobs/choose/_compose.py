@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed, assumption_sources
 from tfdyno.catalog.generations import generations
+from tfdyno.core.base.clock import today
 from tfdyno.core.choose.advice import Advice
 from tfdyno.core.choose.hardware import OWNED
 from tfdyno.jobs.choose._candidates import card_of, on_its_machines
@@ -69,7 +69,7 @@ def compose(
         assumptions=_assumptions(detailed, predictor, run, tensorflow, feeder),
         sources=_sources(detailed),
         catalogue_date=max((one.offer.priced_on for one in ranking if one.offer), default=""),
-        made_on=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        made_on=today().isoformat(),
         exact=_all_compiled(ranking),
         notes=feeder.notes(detailed, picks) if feeder else (),
     )

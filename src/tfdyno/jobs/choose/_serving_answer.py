@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import serving_overhead, serving_overhead_sources
+from tfdyno.core.base.clock import today
 from tfdyno.core.choose.serving_size import (
     HOURS_PER_MONTH,
     ServingCandidate,
@@ -66,7 +66,7 @@ def answer(
         notes=notes,
         curves=tuple(curve_of(one) for one in {id(r): r for r in replicas}.values()),
         catalogue_date=max((one.offer.priced_on for one in ranking if one.offer), default=""),
-        made_on=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        made_on=today().isoformat(),
     )
 
 

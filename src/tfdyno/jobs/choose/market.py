@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.links import usual_in_a_node
 from tfdyno.catalog.offers import all_offers, staleness
+from tfdyno.core.base.clock import today
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
 from tfdyno.core.choose.advice import Scenario
@@ -84,7 +84,7 @@ def is_stale(offer: Offer | None) -> bool:
     """Return whether a price is so old that the answer must say so."""
     if offer is None or offer.provider == OWNED:
         return False
-    return staleness(offer, datetime.datetime.now(tz=datetime.UTC).date()) == "very old"
+    return staleness(offer, today()) == "very old"
 
 
 _SCENARIOS: dict[Scenario, str] = {

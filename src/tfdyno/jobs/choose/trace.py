@@ -33,7 +33,7 @@ from tfdyno.core.messages.trace import (
 )
 from tfdyno.core.messages.wire import fields_of
 from tfdyno.jobs.child.worker import run_child, silent
-from tfdyno.probe.python.versions import version
+from tfdyno.probe.python.versions import brings, version
 from tfdyno.store.cache import default_cache, sha256_of
 
 if TYPE_CHECKING:
@@ -258,13 +258,7 @@ def interpreter_named(python: str) -> str:
     active = Path(os.environ.get("VIRTUAL_ENV", sys.prefix)) / "bin" / "python"
     if active.parent.parent == Path(sys.prefix) or not active.exists():
         return sys.executable
-    check = [
-        str(active),
-        "-c",
-        "import importlib.util as u, sys; sys.exit(not u.find_spec('keras'))",
-    ]
-    has_keras = subprocess.run(check, capture_output=True, timeout=60, check=False).returncode == 0
-    return str(active) if has_keras else sys.executable
+    return str(active) if brings(str(active), "keras") else sys.executable
 
 
 def _check_version(python: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.gpus import find
+from tfdyno.core.base.clock import today
 from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.hardware import Gpu
@@ -129,12 +129,11 @@ def measured(
 
 def placed(found: MeasuredData) -> Feed:
     """Return what the child hands over, with where and when it was measured."""
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     return replace(
         found.feed,
         title=_title(found.feed),
         environment=environment_of(found.software, _BACKEND),
-        measured_on=today,
+        measured_on=today().isoformat(),
     )
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
-import importlib.util
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.clock import now
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.export import (
     ENDINGS,
@@ -42,6 +40,7 @@ from tfdyno.jobs.deploy._export_making import (
 from tfdyno.jobs.deploy._export_place import check_place, stage
 from tfdyno.jobs.deploy._export_source import ExportSource, export_source
 from tfdyno.probe.machine.revision import revision
+from tfdyno.probe.python.versions import brings
 from tfdyno.rules import export as rules
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def _pythons(python: str) -> tuple[str, str]:
     Raises:
         UsageError: It has no PyTorch or no Keras.
     """
-    missing = [name for name in ("torch", "keras") if not _has(python, name)]
+    missing = [name for name in ("torch", "keras") if not brings(python, name)]
     if missing:
         wanted = "PyTorch" if missing[0] == "torch" else "Keras"
         raise UsageError(
@@ -141,15 +140,7 @@ def _pythons(python: str) -> tuple[str, str]:
             remedy="name an interpreter that has PyTorch and Keras with --python; or export to "
             "onnx, which needs no PyTorch",
         )
-    return (python if _has(python, "tensorflow") else sys.executable), python
-
-
-def _has(python: str, package: str) -> bool:
-    if python == sys.executable:
-        return importlib.util.find_spec(package) is not None
-    code = f"import importlib.util as u, sys; sys.exit(u.find_spec({package!r}) is None)"
-    done = subprocess.run([python, "-c", code], capture_output=True, timeout=60, check=False)
-    return done.returncode == 0
+    return (python if brings(python, "tensorflow") else sys.executable), python
 
 
 def _child(making: Making) -> ExportMade:
@@ -237,13 +228,12 @@ def _result(making: Making, found: ExportMade, artefacts: tuple[Artefact, ...]) 
         weights_bytes=facts.weights_bytes,
         compute_dtypes=facts.compute_dtypes,
     )
-    now = datetime.datetime.now(tz=datetime.UTC)
     return ExportResult(
         source=source,
         artefacts=artefacts,
         gates=request.gates,
         environment=environment_of(found.software, _BACKEND),
-        created_at=now.isoformat(timespec="seconds"),
+        created_at=now(),
         tfdyno=revision(),
         notes=tuple(notes),
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.offers import data_dir
+from tfdyno.core.base.clock import now
 from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.deploy.model_version import checked_name, parse_id
 from tfdyno.jobs.deploy._model_lineage import RECORD, lineage_of
@@ -78,7 +78,7 @@ def add(
         found.path,
         kind=found.kind,
         lineage=lineage,
-        added_at=_now(),
+        added_at=now(),
         label=asked.label,
         without=RECORD,
     )
@@ -111,7 +111,7 @@ def promote(store: ModelStore, text: str) -> tuple[ModelVersion, bool]:
     """
     name, number = needs_number(text)
     store.find(name, number)
-    is_new = store.promote(name, number, at=_now())
+    is_new = store.promote(name, number, at=now())
     return store.version(name, number), is_new
 
 
@@ -128,7 +128,7 @@ def roll_back(store: ModelStore, text: str) -> tuple[ModelVersion, int]:
     before = store.before(name)
     if before is not None:
         store.find(name, before)
-    number, left = store.roll_back(name, at=_now())
+    number, left = store.roll_back(name, at=now())
     return store.version(name, number), left
 
 
@@ -166,7 +166,3 @@ def _check_same(version: ModelVersion, lineage: Lineage, asked: AddRequest) -> N
     if asked.label and asked.label != version.label:
         raise UsageError(f"these files are {version.id} already, without that label",
                          remedy=f"tfdyno models label {version.id} {asked.label}")  # fmt: skip
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

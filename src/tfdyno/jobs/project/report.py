@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.clock import now
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.base.version import VERSION
 from tfdyno.core.measure.measurement_document import MeasurementReport, measurement_of
@@ -63,7 +63,7 @@ def report(
         history=told,
         run_count=len(own),
         compared=tuple(compare_runs(history, one, runs, base) for one in after),
-        made_at=datetime.now(tz=UTC).isoformat(timespec="seconds"),
+        made_at=now(),
         tfdyno=VERSION,
     )
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base import clock
 from tfdyno.core.base.codec import read_toml
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.base.lock import lock_folder
@@ -71,7 +72,7 @@ def run(request: RunRequest, commands: Commands, told: RunReporter | None = None
     """
     project, told = read_project(request.file), told or RunReporter()
     shapes = shapes_of(project, commands)
-    begun = ProjectRun(id=_id(), project=project.name, started_at=_now(), tfdyno=VERSION)
+    begun = ProjectRun(id=_id(), project=project.name, started_at=clock.now(), tfdyno=VERSION)
     state = RunState(
         project=project, request=request, shapes=shapes, earlier=(), so_far=begun,
         digests=Digests(folder=project.folder, reads=told.reads),
@@ -154,7 +155,7 @@ def _steps(state: RunState, told: RunReporter) -> RunStatus:
 def _step(state: RunState, step: ProjectStep, told: RunReporter, place: tuple[int, int]) -> StepRun:
     """Run one step, or find that it need not; what happens is kept at once."""
     began_s = time.monotonic()
-    now = StepRun(step=step.name, command=step.command, started_at=_now())
+    now = StepRun(step=step.name, command=step.command, started_at=clock.now())
     try:
         made = state.taken(step)
         seen = None if made else state.seen(step)
@@ -210,7 +211,7 @@ def _unmade(now: StepRun, error: BaseException, duration_s: float) -> StepRun:
 
 
 def _end(state: RunState, status: RunStatus) -> None:
-    state.so_far = replace(state.so_far, status=status, ended_at=_now())
+    state.so_far = replace(state.so_far, status=status, ended_at=clock.now())
     state.history.write(state.so_far)
 
 
@@ -247,7 +248,3 @@ def _unwritten(project: Project, told: RunReporter) -> Digests:
 
 def _id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.base.clock import now
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.choose.workload import Workload
@@ -255,7 +256,7 @@ def _new(request: TrainRequest, folder: RunFolder) -> tuple[RunRecord, Recipe, t
             reshuffle=recipe.seed is None,
         ),
         seed=seed,
-        started_at=_now(),
+        started_at=now(),
         tfdyno=revision(),
     )
     return record, replace(recipe, seed=seed), ()
@@ -320,11 +321,7 @@ def _written(folder: RunFolder, record: RunRecord, outcome: TrainOutcome) -> tup
 
 
 def _ended(record: RunRecord, status: Status, **found: Any) -> RunRecord:
-    return replace(record, status=status, ended_at=_now(), **found)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return replace(record, status=status, ended_at=now(), **found)
 
 
 def _words(error: BaseException) -> str:

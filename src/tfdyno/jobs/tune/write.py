@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.clock import now
 from tfdyno.core.base.codec import to_json, write_atomic
 from tfdyno.core.recipe.recipe_file import FILE_NAME, to_toml
 from tfdyno.words.train.tune import batch_warning, headline, losses_warning
@@ -30,7 +30,7 @@ def written(folder: Path, told: Tuning) -> tuple[Path, ...]:
     Raises:
         UsageError: The folder cannot be written.
     """
-    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    made_at = now()
     document = tune_document(told, folder=str(folder), made_at=made_at)
     files = [folder / TUNING_FILE]
     write_atomic(files[0], to_json(document, indent=2) + b"\n")

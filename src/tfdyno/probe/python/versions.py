@@ -1,4 +1,4 @@
-"""Versions of distributions, in this interpreter or another; none of them is imported."""
+"""What is installed for this interpreter or another, and in which version; nothing is imported."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import subprocess
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 
 LOOK_S = 60.0
 _ASK = """
@@ -40,6 +41,15 @@ def versions(*names: str, python: str = sys.executable) -> dict[str, str]:
 def version(*names: str, python: str = sys.executable) -> str:
     """Return the version of the first of several that is installed; empty: none is."""
     return next(iter(versions(*names, python=python).values()), "")
+
+
+def brings(python: str, module: str) -> bool:
+    """Return whether an interpreter finds a module."""
+    if python == sys.executable:
+        return find_spec(module) is not None
+    code = f"import importlib.util as u, sys; sys.exit(u.find_spec({module!r}) is None)"
+    done = subprocess.run([python, "-c", code], capture_output=True, timeout=LOOK_S, check=False)
+    return done.returncode == 0
 
 
 @functools.cache
