@@ -92,7 +92,7 @@ def test_what_its_card_does_meanwhile_is_judged_too(
 ) -> None:
     monkeypatch.setattr("tfdyno.probe.cards.cards.bindings", lambda: FakeNvml(4))
     quick = partial(Sampler, interval_s=0.02)
-    monkeypatch.setattr("tfdyno.jobs.diagnose._watched_cards.Sampler", quick)
+    monkeypatch.setattr("tfdyno.jobs.diagnose.diagnose.Sampler", quick)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
     began_s = time.monotonic()
     steady = {"began_s": began_s, "ended_s": began_s + 60, "cards": [0]}

@@ -17,7 +17,7 @@ from tests.view.diagnoses import FACTS
 from tests.view.trainings import ENVIRONMENT
 
 from tfdyno.core.messages.diagnose import SteadySpan
-from tfdyno.jobs.diagnose._watched_cards import LEAST_POINTS, UNREAD, card_sampler, with_cards
+from tfdyno.jobs.diagnose.diagnose import LEAST_POINTS, UNREAD, card_sampler, with_cards
 from tfdyno.probe.telemetry.telemetry import Sampler
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Workload
-from tfdyno.jobs.train.jax_script import check_script
+from tfdyno.jobs.train.jax_run import check_script
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from tfdyno.probe.telemetry.process_tree import Tree
+from tfdyno.probe.telemetry.telemetry import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

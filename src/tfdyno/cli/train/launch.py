@@ -222,7 +222,7 @@ def _check_jax(options: _Options, reference: str) -> None:
     """Refuse what the JAX backend does not train, where it can be seen from here."""
     from tfdyno.core.train.jax_plan import check_settings
     from tfdyno.core.train.training import RunSettings
-    from tfdyno.jobs.train.jax_script import check_script
+    from tfdyno.jobs.train.jax_run import check_script
 
     norms, board = options.run.how.norms or 0, bool(options.run.how.tensorboard)
     check_settings(RunSettings(norms_steps=norms, tensorboard=board))

@@ -57,11 +57,6 @@ def default_folder() -> Path:
     return data_dir() / "results"
 
 
-def _never(_sides: Sequence[Measurement]) -> bool:
-    """Measure until the protocol is met."""
-    return False
-
-
 def default_data(workload: Workload) -> DataMode:
     """Return the workload's own data if it comes with some; made-up batches for a model alone."""
     return "own" if workload.kind in {"script", "function", "step_function"} else "synthetic"
@@ -71,7 +66,7 @@ def bench(
     request: BenchRequest,
     *,
     progress: Callable[[str], None] = silent,
-    enough: Callable[[Sequence[Measurement]], bool] = _never,
+    enough: Callable[[Sequence[Measurement]], bool] = lambda _sides: False,
     run: Measuring = measured,
 ) -> tuple[Measurement, ...]:
     """Run until the protocol is met; one measurement, or two where ``against`` is asked for.

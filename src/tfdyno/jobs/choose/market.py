@@ -16,7 +16,7 @@ from tfdyno.core.choose.advice import Scenario
 from tfdyno.core.choose.hardware import OWNED, VENDOR, Gpu, Offer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 SMALL_POWER_W = 75.0
 """What a PCIe slot gives: an edge box seldom has a power cable for a card."""
@@ -112,12 +112,7 @@ def _suits(gpu: Gpu, scenario: Scenario) -> bool:
 def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]:
     offers = all_offers(conditions.offers_file)
     known = {offer.provider for offer in offers}
-    unknown = [name for name in conditions.providers if name not in known]
-    if unknown:
-        raise UsageError(
-            f"there is no offer of provider '{unknown[0]}'",
-            remedy=f"choose from {', '.join(sorted(known))}",
-        )
+    check_providers(conditions.providers, known)
     spot = False if conditions.scenario in ("develop", "industrial", "serve") else conditions.spot
     counts = conditions.counts or ((1,) if conditions.scenario == "develop" else ())
     chosen = [
@@ -129,6 +124,16 @@ def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]
     ]
     chosen += clusters_of(chosen, cards, conditions.max_nodes)
     return [offer for offer in chosen if not counts or offer.gpu_count in counts]
+
+
+def check_providers(names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse who offers nothing; raises ``UsageError``."""
+    unknown = next((one for one in names if one not in known), None)
+    if unknown is not None:
+        raise UsageError(
+            f"there is no offer of provider '{unknown}'",
+            remedy=f"choose from {', '.join(sorted(known))}",
+        )
 
 
 def clusters_of(offers: Iterable[Offer], cards: Mapping[str, Gpu], max_nodes: int) -> list[Offer]:

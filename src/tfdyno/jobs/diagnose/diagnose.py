@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.bottleneck import StepDiagnosis
-from tfdyno.core.measure.measurement import Environment
+from tfdyno.core.measure.measurement import CardTelemetry, Environment
 from tfdyno.core.measure.memory_outlook import MemoryOutlook
 from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.core.messages.diagnose import LOOK, Limits, LookAtSteps, SeenSteps
@@ -22,18 +22,22 @@ from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
 from tfdyno.jobs.child.worker import nobody, run_child, silent
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.compiled.keeping import Compiling, with_programs
-from tfdyno.jobs.diagnose._watched_cards import card_sampler, with_cards
+from tfdyno.jobs.diagnose._recorded import card_facts
 from tfdyno.jobs.holders.card_rates import card_rates, sweep_words
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.retreat.dumps import without_programs
 from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
 from tfdyno.model.memory.growth import FEWEST_POINTS, STEADY_RATIO
 from tfdyno.model.memory.outlook import outlooks
+from tfdyno.probe.cards import cards
+from tfdyno.probe.telemetry.telemetry import Sampler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tfdyno.probe.telemetry.telemetry import Sampler
+    from tfdyno.core.measure.measurement import Telemetry
+    from tfdyno.core.measure.step_facts import CardFacts
+    from tfdyno.core.messages.diagnose import SteadySpan
 
 START_LIMIT_S = 3600.0
 """The time for imports, the user's code up to its training and the first step, compiled."""
@@ -46,6 +50,13 @@ MEMORY_LEAST_S, MEMORY_MOST_S, MEMORY_STEPS = 8.0, 30.0, 60
 """How long memory is looked at: at least, and until its slope is sure; steps at least."""
 STOP_GRACE_S = 20.0
 """The time after Ctrl-C for the child to hand over what it has seen."""
+LEAST_POINTS = 3
+"""The fewest points: with fewer, a clock that is lowered for a moment would be lowered for most of
+the time."""
+UNREAD = (
+    "What the card itself did could not be read through NVML: neither a lowered clock nor other "
+    "processes on it would be told."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,3 +288,52 @@ def check(request: DiagnoseRequest) -> None:
                          remedy=f"look at {fewest} or more")  # fmt: skip
     refuse_trainer_settings(request.recipe)
     check_composition(request.recipe)
+
+
+def card_sampler(visible: str | None) -> Sampler | None:
+    """Watch the cards that a child may use; None where there are none, or NVML is mute.
+
+    Args:
+        visible: ``CUDA_VISIBLE_DEVICES`` of the child; None: all cards.
+    """
+    with cards.opened() as nvml:
+        return Sampler(visible=visible) if nvml and cards.handles(nvml, visible) else None
+
+
+def with_cards(
+    facts: StepFacts,
+    steady: SteadySpan | None,
+    sampler: Sampler | None,
+    environment: Environment,
+) -> StepFacts:
+    """Return the facts of a look with what its cards did in its steady steps.
+
+    Args:
+        facts: What the child saw.
+        steady: When and on which cards they ran, as it tells.
+        sampler: That watched it; None: there was nothing to watch.
+        environment: Where it ran.
+    """
+    if not steady or not steady.cards:
+        return facts
+    told = sampler.telemetry(steady.began_s, steady.ended_s) if sampler else None
+    if told and len(told.at_s) < LEAST_POINTS:
+        return facts
+    read = _read(told, steady.cards, environment) if told else ()
+    if not read:
+        return replace(facts, notes=(*facts.notes, UNREAD))
+    return replace(facts, cards=read)
+
+
+def _read(
+    told: Telemetry, used: tuple[int, ...], environment: Environment
+) -> tuple[CardFacts, ...]:
+    """Return those of the cards used that told anything of themselves.
+
+    A card that is divided tells of all its slices together, the neighbours' too: none then.
+    """
+    if any(one.mig for one in environment.cards):
+        return ()
+    found = card_facts([(told, range(len(told.at_s)))], environment)
+    mute = [one == CardTelemetry(index=one.index) for one in told.cards]
+    return tuple(found[each] for each in used if each < len(found) and not mute[each])

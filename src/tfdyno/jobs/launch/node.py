@@ -23,7 +23,7 @@ from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS, RunSettings, Train
 from tfdyno.engines.process import faults
 from tfdyno.engines.rendezvous import rendezvous
 from tfdyno.jobs.child.worker import silent
-from tfdyno.jobs.train.jax_script import check_script
+from tfdyno.jobs.train.jax_run import check_script
 from tfdyno.jobs.train.resume import digest_of
 from tfdyno.jobs.train.run import Run, run_session, visible_cards
 from tfdyno.jobs.train.train import Trained, TrainRequest, Workers, check, train

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tfdyno.catalog import gpus, offers
-from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.hardware import Offer
+from tfdyno.jobs.choose.market import check_providers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,10 +85,5 @@ def _priced(offer: Offer, today: datetime.date) -> PricedOffer:
 
 def _providers(text: str, known: set[str]) -> set[str]:
     names = {name.strip().lower() for name in text.split(",") if name.strip()}
-    unknown = sorted(names - known)
-    if unknown:
-        raise UsageError(
-            f"there is no offer of provider '{unknown[0]}'",
-            remedy=f"choose from {', '.join(sorted(known))}",
-        )
+    check_providers(sorted(names), known)
     return names

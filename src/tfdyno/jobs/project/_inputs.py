@@ -20,7 +20,7 @@ from tfdyno.probe.files.content import content_of
 from tfdyno.probe.python.versions import versions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from tfdyno.core.project.project import Project, ProjectStep
@@ -94,7 +94,7 @@ def _value(name: str, value: object) -> str:
     if name in _SECRETS:
         return _digest(value)
     items = value if isinstance(value, list) else [value]
-    return " ".join(_quoted(one) for one in _without_secrets(items)) or "[]"
+    return " ".join(_quoted(one) for one in without_secrets(items, _digest)) or "[]"
 
 
 def _quoted(value: object) -> str:
@@ -107,15 +107,20 @@ def _quoted(value: object) -> str:
     return "'" + value.replace("'", "'\"'\"'") + "'"
 
 
-def _without_secrets(items: Sequence[object]) -> Iterator[object]:
-    """Put digests in place of words that are nobody's business."""
+def without_secrets(words: Iterable[object], hide: Callable[[object], str]) -> Iterator[object]:
+    """Yield words of a command line, in place of those that are nobody's business what hides them.
+
+    Args:
+        words: The words.
+        hide: Returns what stands for a secret.
+    """
     before = ""
-    for one in items:
+    for one in words:
         head, equals, rest = str(one).partition("=")
         if before in _SECRET_FLAGS:
-            yield _digest(one)
+            yield hide(one)
         else:
-            yield f"{head}={_digest(rest)}" if equals and head in _SECRET_FLAGS else one
+            yield f"{head}={hide(rest)}" if equals and head in _SECRET_FLAGS else one
         before = str(one)
 
 

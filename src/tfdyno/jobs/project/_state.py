@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -163,3 +163,18 @@ def settled(history: ProjectHistory) -> tuple[ProjectRun, ...]:
             history.write(one)
         found.append(one)
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReporter:
+    """What is called, each time with what there is to be told."""
+
+    begun: Callable[[StepRun, int, int], object] = lambda _step, _number, _count: None
+    """A step that runs, its place and how many there are."""
+    reads: Callable[[str], object] = lambda _file: None
+    """A large file that is read, to see whether it is as it was."""
+    said: Callable[[str], None] = lambda _line: None
+    """The last line of the log of the step that runs."""
+    waits: Callable[[str], object] = lambda _why: None
+    """Why it takes a while to end, once it was asked to."""
+    ended: Callable[[StepRun], object] = lambda _step: None

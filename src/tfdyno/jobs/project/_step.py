@@ -20,6 +20,7 @@ from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS
 from tfdyno.jobs.project._check import SERVE, told_of
 from tfdyno.jobs.project._child import WorkingPlace, ended, last_lines, own_words
 from tfdyno.jobs.project._files import script_of
+from tfdyno.jobs.project._inputs import without_secrets
 from tfdyno.jobs.project._outputs import Output, read_answer
 from tfdyno.jobs.project._serve import load_tested
 from tfdyno.jobs.serve.setup import serving_python
@@ -29,14 +30,13 @@ from tfdyno.store.run_folder import RunFolder
 from tfdyno.words.project.step_headline import step_headline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from tfdyno.core.project.project import Project, ProjectStep
     from tfdyno.core.project.step_command import CommandShape
     from tfdyno.jobs.project._look import OutputInspection
-    from tfdyno.jobs.project._state import RunState
-    from tfdyno.jobs.project._told import RunReporter
+    from tfdyno.jobs.project._state import RunReporter, RunState
 
 
 GOOD, FINDINGS, REFUSED = 0, 1, 2
@@ -44,7 +44,6 @@ TOLD_LINES = 5
 STORE = "TFDYNO_STORE"
 SENTENCE = "tfdyno: "
 """What a command of ours begins the sentence with that says why it failed."""
-TOKEN = "--token"
 AGAIN = "the same command goes on"
 TOLD = ("--json", "--verbose")
 """Ours, not what the user asked."""
@@ -174,16 +173,10 @@ def _shown(step: ProjectStep, words: tuple[str, ...], output: Output) -> tuple[s
     """Return the command as it could be typed beside the project's file."""
     plain = tuple(str(output.localised(word)) for word in words)
     if script_of(step):
-        return ("python", *_hidden(plain[1:]))
-    return ("tfdyno", *_hidden(word for word in plain if word not in TOLD))
-
-
-def _hidden(words: Iterable[str]) -> Iterator[str]:
-    """Yield the words without what is nobody's business."""
-    before = ""
-    for word in words:
-        yield "…" if before == TOKEN else f"{TOKEN}=…" if word.startswith(f"{TOKEN}=") else word
-        before = word
+        told = ("python", *plain[1:])
+    else:
+        told = ("tfdyno", *(word for word in plain if word not in TOLD))
+    return tuple(map(str, without_secrets(told, lambda _secret: "…")))
 
 
 def _filled(
@@ -291,10 +284,6 @@ def ended_early(step: ProjectStep, answer: object) -> str:
     return "" if why in _AT_ITS_END else why
 
 
-def _holds_run(folder: Path) -> bool:
-    return RunFolder(folder).holds_run
-
-
 def _holds_bench(folder: Path) -> bool:
     try:
         return results.Results(folder=folder).holds_unfinished()
@@ -311,7 +300,7 @@ def _holds_anything(folder: Path) -> bool:
 
 
 _MARKS: dict[str, Callable[[Path], bool]] = {
-    "train": _holds_run,
+    "train": lambda folder: RunFolder(folder).holds_run,
     "bench": _holds_bench,
     "tune": _holds_study,
     "diagnose": _holds_anything,

@@ -20,9 +20,8 @@ from tfdyno.core.project.file import FILE, project_from
 from tfdyno.core.project.project import LOCK, ProjectRun, RunStatus, StepRun
 from tfdyno.jobs.project._check import SERVE, Commands, shapes_of
 from tfdyno.jobs.project._outputs import Output
-from tfdyno.jobs.project._state import RunRequest, RunState, settled
+from tfdyno.jobs.project._state import RunReporter, RunRequest, RunState, settled
 from tfdyno.jobs.project._step import Failed, made_by, serving_check
-from tfdyno.jobs.project._told import RunReporter
 from tfdyno.jobs.serve.setup import needed_setup
 from tfdyno.probe.base.near import no_such
 from tfdyno.store.digests import Digests

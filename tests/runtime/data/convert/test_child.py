@@ -12,7 +12,7 @@ from tests.runtime.pictures import make_pictures
 
 from tfdyno.core.deploy.dataset import ConvertSettings, Feature
 from tfdyno.core.messages.data import WRITE_SHARDS, ShardPlan, WriteShards
-from tfdyno.store.record_count import record_count
+from tfdyno.jobs.data.verify import record_count
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from tests.runtime.forks import forked
 
 from tfdyno.core.base.codec import from_json
 from tfdyno.core.deploy.dataset import Skipped, Written
-from tfdyno.store.record_count import record_count
+from tfdyno.jobs.data.verify import record_count
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""store/record_count: the records of a file are those that TensorFlow wrote."""
+"""jobs/data/verify: the records of a file are those that TensorFlow wrote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.forks import forked
 
-from tfdyno.store.record_count import record_count
+from tfdyno.jobs.data.verify import record_count
 
 if TYPE_CHECKING:
     from pathlib import Path
