@@ -113,7 +113,8 @@ def preview(request: RunRequest, commands: Commands, told: RunReporter | None = 
     history = ProjectHistory(folder=project.folder)
     state = RunState(
         project=project, request=request, shapes=shapes_of(project, commands),
-        earlier=history.runs(), digests=_unwritten(project, told or RunReporter()),
+        earlier=history.runs(),
+        digests=Digests(folder=project.folder, reads=(told or RunReporter()).reads, writes=False),
         so_far=ProjectRun(id="", project=project.name, tfdyno=VERSION),
     )  # fmt: skip
     return replace(state.so_far, steps=state.previewed())
@@ -239,10 +240,6 @@ def _remembered(digests: Digests) -> Iterator[None]:
         yield
     finally:
         digests.save()
-
-
-def _unwritten(project: Project, told: RunReporter) -> Digests:
-    return Digests(folder=project.folder, reads=told.reads, writes=False)
 
 
 def _id() -> str:
