@@ -75,7 +75,6 @@ class Member:
         environment: Mapping[str, str],
         *,
         progress: Callable[[str], None] = silent,
-        now: Callable[[], float] = time.time,
     ) -> None:
         """Take what it is; nothing is opened yet.
 
@@ -84,10 +83,9 @@ class Member:
             folder: Of the run.
             environment: Variables of the process.
             progress: Told what goes on.
-            now: The clock that is compared.
         """
         self._process, self._folder, self._environment = process, folder.absolute(), environment
-        self._progress, self._now = progress, now
+        self._progress = progress
         self._ear: Ear | None = None
         self._token = ""
 
@@ -115,7 +113,7 @@ class Member:
         return to_builtins(look(self._process, self._folder, self._environment))
 
     def _clock(self) -> float:
-        return self._now()
+        return time.time()
 
     def _listen(self, token: str) -> int:
         self._token = token

@@ -68,7 +68,6 @@ def doctor_cluster(
     *,
     environment: Mapping[str, str],
     progress: Callable[[str], None] = silent,
-    now: Callable[[], float] = time.time,
 ) -> ClusterReport | None:
     """Take part in the check as the process that the engine says this one is.
 
@@ -76,7 +75,6 @@ def doctor_cluster(
         asked: What is asked.
         environment: Variables of the process.
         progress: Told what goes on.
-        now: The clock that is compared with the others'.
 
     Returns:
         The report, of worker 0; None of all others.
@@ -93,12 +91,12 @@ def doctor_cluster(
             "it here with --nodes 2",
         )
     folder = Path(asked.output)
-    member = Member(process, folder, environment, progress=progress, now=now)
+    member = Member(process, folder, environment, progress=progress)
     progress(f"worker {process.rank} of {process.size}, as {process.told_by} says")
     with contextlib.closing(member):
         if process.rank == 0:
             limit_s = positive(environment.get(SHARED_VARIABLE) or SHARED_S, SHARED_VARIABLE)
-            check = _Check(process, member, asked, progress, now, limit_s)
+            check = _Check(process, member, asked, progress, limit_s)
             facts = _led(check)
             return judge(facts, link=asked.link)
         rendezvous.join_rendezvous(
@@ -138,7 +136,6 @@ class _Check:
     member: Member
     asked: ClusterRequest
     progress: Callable[[str], None]
-    now: Callable[[], float]
     seen_limit_s: float
     nodes: tuple[NodeFacts, ...] = ()
     clocks: tuple[ClockReading, ...] = ()
@@ -187,9 +184,9 @@ class _Check:
     def _clock(self, company: Round, rank: int) -> ClockReading:
         exchanges = []
         for _ in range(CLOCK_EXCHANGES):
-            asked_s = self.now()
+            asked_s = time.time()
             answered_s = float(company.ask(rank, "clock"))
-            exchanges.append((asked_s, answered_s, self.now()))
+            exchanges.append((asked_s, answered_s, time.time()))
         offset_s, uncertainty_s = clock_offset(exchanges)
         return ClockReading(rank=rank, offset_s=offset_s, uncertainty_s=uncertainty_s)
 

@@ -35,7 +35,6 @@ def doctor_local(
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
-    python: str = "",
 ) -> ClusterReport:
     """Start as many processes as there are nodes, and give the report of the first.
 
@@ -43,7 +42,6 @@ def doctor_local(
         asked: What is asked; ``nodes`` says how many.
         progress: Told what worker 0 does.
         output: Told every line that they print.
-        python: Interpreter of the processes; this one when empty.
 
     Raises:
         UsageError: What is asked is wrong.
@@ -57,7 +55,7 @@ def doctor_local(
     base = {name: value for name, value in os.environ.items() if name not in TOLD_BY}
     base |= {"PYTHONUNBUFFERED": "1", **loopback_variables(base)}
     plan = _plan(asked)
-    words = [python or sys.executable, "-m", "tfdyno", "doctor", "--cluster", "--events"]
+    words = [sys.executable, "-m", "tfdyno", "doctor", "--cluster", "--events"]
     words += ["--output", str(Path(asked.output).absolute()), "--wait", f"{asked.wait_s:g}s"]
     words += ["--gpus-per-node", str(plan.gpus_per_node)]
     words += ["--quick"] if asked.is_quick else []

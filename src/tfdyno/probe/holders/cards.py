@@ -209,18 +209,18 @@ def named(pid: int, root: Path = Path("/proc")) -> Named:
     return Named(name=name, user=_other_user(root / str(pid)))
 
 
-def own_family(pid: int | None = None, root: Path = Path("/proc")) -> frozenset[int]:
+def own_family() -> frozenset[int]:
     """List this process and those that have started it: none of them is somebody else."""
-    one, family = pid or os.getpid(), set[int]()
+    one, family = os.getpid(), set[int]()
     while one > 0 and one not in family:
         family.add(one)
-        one = _parent(one, root)
+        one = _parent(one)
     return frozenset(family)
 
 
-def _parent(pid: int, root: Path) -> int:
+def _parent(pid: int) -> int:
     try:
-        text = (root / str(pid) / "stat").read_text(errors="replace")
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
         return int(text.rpartition(")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return 0
