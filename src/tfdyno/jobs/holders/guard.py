@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, ToolError
 from tfdyno.core.base.lasting import Lasting
@@ -14,13 +14,12 @@ from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.holders import words
 from tfdyno.jobs.holders.room import REMEDY, refuse, wait_for_room
-from tfdyno.probe.holders.cards import CardsInspection, HeldCard, look
+from tfdyno.probe.holders.cards import HeldCard, look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from tfdyno.core.base.interval import Interval
-    from tfdyno.core.base.untyped import Value
 
 GROWTH = ("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 JAX_GROWTH = ("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -121,8 +120,7 @@ def announced(
 
 
 def _room_for(asked: Asked, progress: Callable[[str], None]) -> Room:
-
-    def need() -> Value:
+    def need() -> Interval | None:
         if not (asked.workload and asked.recipe):
             return None
         return known_need(asked.workload, asked.recipe, asked.visible)
@@ -132,10 +130,6 @@ def _room_for(asked: Asked, progress: Callable[[str], None]) -> Room:
     else:
         found = look(asked.visible)
         refuse(found.cards)
-    return _room(asked, found, need)
-
-
-def _room(asked: Asked, found: CardsInspection, need: Callable[[], Any]) -> Room:
     held = tuple(one for one in found.cards if one.is_shared)
     if not held:
         trouble = (words.trouble_words(found.trouble),) if found.trouble else ()
