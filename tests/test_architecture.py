@@ -80,7 +80,7 @@ UNTESTED_MODULES = {
     # Read by kernels/hlo/test_plan.py and test_buffers.py.
     "runtime/trace/hlo_bridge",
     # Used by several rooms of jobs: with the jobs that use them.
-    "jobs/bench/run", "jobs/bench/sides", "jobs/child/memory_watch", "jobs/choose/exact",
+    "jobs/bench/run", "jobs/bench/sides", "jobs/choose/exact",
     "jobs/deploy/model_source", "jobs/machine/card_files", "jobs/machine/knowledge",
     "jobs/machine/wheels", "jobs/train/resume", "jobs/train/run", "jobs/tune/request",
     # Words and drawings of the terminal and of the page: with the files that use them.

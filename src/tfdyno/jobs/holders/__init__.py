@@ -1,4 +1,1 @@
-"""What a run does about others that hold the memory of its cards: tell, wait, make room, blame.
-
-Others use ``card_rates``, ``found_cards``, ``guard``, ``room``, ``words``; the rest is private.
-"""
+"""What a run does about others that hold the memory of its cards: tell, wait, make room, blame."""
