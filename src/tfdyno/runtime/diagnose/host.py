@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.process_limits import quotas
+from tfdyno.core.base.process_limits import allowed, quotas
 from tfdyno.core.measure.step_facts import HostFacts
 from tfdyno.process.control_groups import (
     Throttling,
@@ -23,7 +23,6 @@ from tfdyno.process.control_groups import (
     texts,
     throttling,
 )
-from tfdyno.process.cpu_sets import allowed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

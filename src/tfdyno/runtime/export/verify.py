@@ -14,10 +14,10 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.base.interval import Interval
+from tfdyno.core.base.process_limits import allowed
 from tfdyno.core.deploy.export import Accuracy, Difference, Latency
 from tfdyno.core.messages.export import SourceModel
 from tfdyno.model.measure.statistics import bootstrap_median, median
-from tfdyno.process.cpu_sets import allowed
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.export.compare import Judge, filled
 from tfdyno.runtime.export.data import Arrays, Data
