@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tfdyno.core.choose.workload import Validation, Workload
+from tfdyno.core.choose.workload import Saving, Validation, Workload
 
 BASE = Workload(reference="train.py", kind="script")
 OTHER: dict[str, Any] = {
@@ -60,3 +60,8 @@ def test_a_standard_task_has_a_name() -> None:
 )
 def test_validation_follows_the_epochs_that_keras_chooses(found: Validation, passes: int) -> None:
     assert found.passes(7) == passes
+
+
+def test_a_model_is_saved_after_each_epoch_or_so_many_batches() -> None:
+    assert Saving().times(epochs=7, steps=1000) == 7
+    assert Saving(every_batches=300).times(epochs=7, steps=1000) == 3

@@ -7,7 +7,7 @@ import pytest
 
 from tfdyno.catalog.gpus import find, parse_list
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.choose.workload import Validation
+from tfdyno.core.choose.workload import Saving, Validation
 from tfdyno.jobs.choose.advise import Outcome, Request, advise, check, run_of
 from tfdyno.jobs.choose.market import Conditions
 from tfdyno.jobs.choose.reference import parse_reference
@@ -234,6 +234,25 @@ def test_validation_that_is_not_known_is_not_counted(
     assert (run.validation_samples, run.validation_passes) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("savings", "fewest", "most"),
+    [
+        ((), 0, 0),
+        ((Saving(),), 5, 5),
+        ((Saving(only_best=True),), 1, 5),
+        ((Saving(every_batches=200), Saving(only_best=True)), 3, 7),  # 500 steps, 5 epochs
+    ],
+)
+def test_checkpoints_of_the_run_are_those_of_the_callbacks(
+    whole: Outcome, savings: tuple[Saving, ...], fewest: int, most: int
+) -> None:
+    script = replace(whole.trace, samples_per_epoch=6400, epochs=5, savings=savings)
+    run = run_of(request(epochs=0, samples=0), script, 64)
+    kept = sum(one.bytes for one in script.tensors if one.role in {"weight", "state", "optimizer"})
+    assert kept > 4 * script.parameter_count
+    assert (run.fewest_checkpoint_bytes, run.checkpoint_bytes) == (fewest * kept, most * kept)
+
+
 VALIDATING = """
 import keras, numpy as np
 net = keras.Sequential([keras.Input((16,)), keras.layers.Dense(4)])
@@ -254,15 +273,17 @@ def test_validation_of_a_script_is_in_hours_and_cost_and_told_as_a_part(tmp_path
     assert advice.assumptions["validation"].startswith("validation on 3,200 samples 5 times")
     pick = advice.pick("balanced")
     assert pick
-    one, part, step = pick.candidate, pick.candidate.validation_h, pick.candidate.estimate
+    one, part, step = pick.candidate, pick.candidate.part_h("validation"), pick.candidate.estimate
     assert part
     assert step.forward_compile_s
     overhead = 1.08 if one.spot else 1.0
     passes_s = 500 * step.step_s.best * step.forward_ratio
-    assert part.best * 3600 == pytest.approx(overhead * (passes_s + step.forward_compile_s.best))
+    assert part.best * 3600 == pytest.approx(passes_s + step.forward_compile_s.best)
     assert 0.0 < step.forward_ratio < 1.0
-    training_s = overhead * (10_000 * step.step_s.best + step.compile_s.best) + 180.0
-    assert one.hours.best * 3600 == pytest.approx(training_s + part.best * 3600)
+    training_s = 10_000 * step.step_s.best + step.compile_s.best
+    whole_s = overhead * (training_s + part.best * 3600) + 180.0
+    assert one.hours.best * 3600 == pytest.approx(whole_s)
+    assert sum(each.hours.best for each in one.hours_parts) == pytest.approx(one.hours.best)
 
 
 def test_validation_whose_length_cannot_be_read_is_said_to_be_missing(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,12 +11,16 @@ from tests.advice import estimate, exactly, offer, run
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.advice import Assumed
 from tfdyno.model.choose.cost import (
+    hours_parts,
     run_cost_usd,
     run_energy_kwh,
-    run_hours,
     steps_of,
-    validation_hours,
+    whole_hours,
 )
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.advice import HoursKind, Run
+    from tfdyno.core.choose.estimate import Estimate
 
 ASSUMED = Assumed(
     spot_overhead_ratio=0.08,
@@ -38,11 +45,20 @@ def test_a_run_of_steps_takes_all_of_them_on_any_number_of_gpus(global_batch_siz
     assert steps_of(asked, estimate(global_batch_size=global_batch_size)) == 1000
 
 
+def hours_of(asked: Run, step: Estimate, ratio: float = 0.0) -> Interval:
+    return whole_hours(hours_parts(asked, step, assumed=ASSUMED, interruption_ratio=ratio))
+
+
+def part_h(kind: HoursKind, asked: Run, step: Estimate, ratio: float = 0.0) -> Interval | None:
+    parts = hours_parts(asked, step, assumed=ASSUMED, interruption_ratio=ratio)
+    return next((part.hours for part in parts if part.kind == kind), None)
+
+
 def test_hours_count_the_steps_and_the_compile_of_the_first_one() -> None:
     # by hand: (1000 steps x 3.6 s + 360 s) / 3600 s/h = 1.1 h; on spot 8 % more: 1.188 h
     step = estimate(step_s=exactly(3.6), compile_s=exactly(360.0))
-    assert run_hours(run(), step, spot_overhead_ratio=0.0).best == pytest.approx(1.1)
-    assert run_hours(run(), step, spot_overhead_ratio=0.08).best == pytest.approx(1.188)
+    assert hours_of(run(), step).best == pytest.approx(1.1)
+    assert hours_of(run(), step, 0.08).best == pytest.approx(1.188)
 
 
 def test_hours_carry_the_ends_of_both_intervals() -> None:
@@ -51,7 +67,7 @@ def test_hours_carry_the_ends_of_both_intervals() -> None:
         step_s=Interval(low=1.8, best=3.6, high=7.2),
         compile_s=Interval(low=0.0, best=360.0, high=720.0),
     )
-    hours = run_hours(run(), step, spot_overhead_ratio=0.0)
+    hours = hours_of(run(), step)
     assert (hours.low, hours.high) == pytest.approx((0.5, 2.2))
 
 
@@ -61,28 +77,54 @@ VALIDATING = run(validation_samples=1_950, validation_passes=9)
 def test_validation_takes_the_forward_pass_of_its_batches_and_a_compile_of_its_own() -> None:
     # by hand: 9 passes of ceil(1950 / 100) = 20 batches of 0.25 x 3.6 s = 162 s, and 18 s: 0.05 h
     step = estimate(step_s=exactly(3.6), forward_ratio=0.25, forward_compile_s=exactly(18.0))
-    part = validation_hours(VALIDATING, step, spot_overhead_ratio=0.0)
+    part = part_h("validation", VALIDATING, step)
     assert part
     assert part.best == pytest.approx(0.05)
-    both = run_hours(VALIDATING, step, spot_overhead_ratio=0.0).best
-    assert both == pytest.approx(run_hours(run(), step, spot_overhead_ratio=0.0).best + 0.05)
-    on_spot = validation_hours(VALIDATING, step, spot_overhead_ratio=0.08)
+    both = hours_of(VALIDATING, step).best
+    assert both == pytest.approx(hours_of(run(), step).best + 0.05)
+    on_spot = part_h("interruptions", VALIDATING, step, 0.08)
     assert on_spot
-    assert on_spot.best == pytest.approx(0.054)
+    assert on_spot.best == pytest.approx(0.08 * both)
 
 
 def test_a_pass_of_validation_exchanges_no_gradients() -> None:
     # by hand: of 4 s a step exchanges 1 s: 180 batches of 0.5 x 3 s = 270 s = 0.075 h
     step = estimate(step_s=exactly(4.0), exposed_s=1.0, forward_ratio=0.5)
-    part = validation_hours(VALIDATING, step, spot_overhead_ratio=0.0)
+    part = part_h("validation", VALIDATING, step)
     assert part
     assert part.best == pytest.approx(0.075)
 
 
 def test_without_validation_there_is_no_part_of_it() -> None:
     step = estimate(forward_ratio=0.25, forward_compile_s=exactly(18.0))
-    assert validation_hours(run(), step, spot_overhead_ratio=0.0) is None
-    assert run_hours(run(), step, spot_overhead_ratio=0.0).best == pytest.approx(100.0 / 3600)
+    assert part_h("validation", run(), step) is None
+    assert hours_of(run(), step).best == pytest.approx(100.0 / 3600)
+
+
+def test_waiting_for_data_stands_apart_from_the_steps() -> None:
+    # by hand: 1000 steps of 3.6 s are an hour, of which a step waits 0.9 s: a quarter
+    step = estimate(step_s=exactly(3.6), terms_s={"input": 0.9}, compile_s=exactly(0.0))
+    parts = hours_parts(run(), step, assumed=ASSUMED)
+    assert {part.kind: part.hours.best for part in parts} == pytest.approx(
+        {"steps": 0.75, "data": 0.25}
+    )
+
+
+def test_checkpoints_take_their_bytes_at_the_speed_assumed() -> None:
+    # by hand: 36 GB at 10 MB/s are an hour; 9 GB twice as fast 1/8 h, all at half the speed 2 h
+    assumed = replace(ASSUMED, checkpoint_bytes_per_s=10e6, checkpoint_speed_ratio=0.5)
+    asked = run(checkpoint_bytes=36e9, fewest_checkpoint_bytes=9e9)
+    parts = hours_parts(asked, estimate(), assumed=assumed)
+    written = next(part.hours for part in parts if part.kind == "checkpoints")
+    assert (written.low, written.best, written.high) == pytest.approx((0.125, 1.0, 2.0))
+
+
+def test_the_start_of_a_machine_is_not_lost_to_interruptions() -> None:
+    parts = hours_parts(run(), estimate(), assumed=ASSUMED, start_h=0.05, interruption_ratio=0.5)
+    start = next(part.hours for part in parts if part.kind == "start")
+    assert (start.low, start.high) == (0.05, 0.05)
+    rest = whole_hours(part for part in parts if part.kind not in {"start", "interruptions"})
+    assert whole_hours(parts).best == pytest.approx(1.5 * rest.best + 0.05)
 
 
 def test_a_rented_machine_costs_its_hours() -> None:
@@ -116,7 +158,4 @@ def test_more_replicas_at_the_same_step_time_never_take_longer(
     one = estimate(global_batch_size=batch, step_s=exactly(step_s))
     many = estimate(global_batch_size=batch * replicas, step_s=exactly(step_s))
     asked = run(samples=samples)
-    assert (
-        run_hours(asked, many, spot_overhead_ratio=0.0).best
-        <= run_hours(asked, one, spot_overhead_ratio=0.0).best
-    )
+    assert hours_of(asked, many).best <= hours_of(asked, one).best

@@ -8,6 +8,7 @@ import pytest
 from tests.runtime.loaded import facts
 
 from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.choose.workload import Saving
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.choose.trace import trace
 
@@ -134,3 +135,24 @@ def test_a_script_has_its_words_its_name_and_its_folder() -> None:
 @pytest.mark.tf
 def test_an_exit_counts_only_while_something_is_still_wanted() -> None:
     assert facts()["script_exit"] == 3
+
+
+def test_what_callbacks_save_is_read_and_other_calls_of_fit_are_told(tmp_path: Path) -> None:
+    code = MODEL + (
+        "from keras.callbacks import BackupAndRestore, EarlyStopping, ModelCheckpoint\n"
+        "saving = [ModelCheckpoint('best.keras', save_best_only=True), EarlyStopping(),\n"
+        "          BackupAndRestore('kept', save_freq=25),\n"
+        "          BackupAndRestore('kept', save_freq=False)]\n"
+        "class Scaler:\n    def fit(self, x): return self\nScaler().fit(x)\n"
+        "m = model(optimizer='adam')\n"
+        "m.fit(x, y, batch_size=16, callbacks=saving)\n"
+        "m.fit(x, y, epochs=20)\n"
+    )
+    found = traced(tmp_path, code)
+    assert found.savings == (Saving(only_best=True), Saving(every_batches=25))
+    assert [note for note in found.warnings if "calls fit" in note] == [
+        "The script calls fit in 2 places (lines 15, 16); this is call 1 alone, its length and "
+        "its step; --fit names another."
+    ]
+    once = traced(tmp_path, code.replace("m.fit(x, y, epochs=20)", "m.predict(x)"))
+    assert not any("calls fit" in note for note in once.warnings)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.view import answers
 
 from tfdyno.core.base.interval import Interval
+from tfdyno.core.choose.advice import HoursPart
 from tfdyno.core.choose.program import Rematerialisation
 from tfdyno.view.choose import sentences
 from tfdyno.view.choose.cards import recommended
@@ -68,14 +69,15 @@ def test_the_answer_gives_range_fit_and_pace(advice: Advice) -> None:
 def test_the_answer_says_how_much_of_it_is_validation(advice: Advice) -> None:
     best = recommended(advice)
     assert best
-    tenth = replace(best, validation_h=best.hours.times(0.1))
+    part = HoursPart(kind="validation", hours=best.hours.times(0.1))
+    tenth = replace(best, hours_parts=(part,))
     ranking = tuple(tenth if one is best else one for one in advice.ranking)
     picks = tuple(
         replace(one, candidate=tenth) if one.candidate is best else one for one in advice.picks
     )
     text = sentences.answer(replace(advice, ranking=ranking, picks=picks))
-    assert " and costs $3.70–5.60. Of it validation: " in text
-    assert ", 10%. It fits with room" in text
+    assert " and costs $3.70–5.60. Of it validation " in text
+    assert " (10%). It fits with room" in text
 
 
 @pytest.mark.parametrize(

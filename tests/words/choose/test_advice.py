@@ -9,7 +9,6 @@ from tests.view.answers import advice
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.advice import Candidate, Title
-from tfdyno.core.choose.workload import Validation
 from tfdyno.core.measure.feed import Feeding
 from tfdyno.words.choose import advice as words
 
@@ -320,14 +319,6 @@ def test_a_first_answer_says_what_is_still_being_settled(cards: tuple[str, ...],
     )
 
 
-def test_the_part_that_validates_is_told_with_its_share() -> None:
-    assert words.validation_line(A100) == ""
-    tenth = replace(A100, validation_h=exactly(1.16))
-    assert words.validation_line(tenth) == "Of it validation: 1.2 h, 10%."
-    little = replace(A100, validation_h=exactly(0.05))
-    assert words.validation_line(little) == "Of it validation: 3 min, under 1%."
-
-
 def test_what_fit_adds_is_told_where_it_is_long_and_where_it_is_short_is_not() -> None:
     def copied(seconds_s: float) -> str:
         whole = exactly(0.1 + seconds_s)
@@ -340,42 +331,3 @@ def test_what_fit_adds_is_told_where_it_is_long_and_where_it_is_short_is_not() -
         "With data in host memory a step of fit takes about 150 ms, not 100 ms, as each batch is"
     )
     assert "prefetch_to_device" in copied(0.05)
-
-
-@pytest.mark.parametrize(
-    ("asked", "found", "told"),
-    [
-        (
-            run(epochs=10, validation_samples=410, validation_passes=10),
-            Validation(samples=410),
-            "validation on 410 samples after each epoch, at the pace of the step's forward pass",
-        ),
-        (
-            run(epochs=10, validation_samples=1, validation_passes=2),
-            Validation(samples=1, every_epochs=5),
-            "validation on 1 sample 2 times in all, at the pace of the step's forward pass",
-        ),
-        (run(), Validation(samples=0), "no validation, as in the script's fit"),
-        (run(), None, "validation is not in hours and cost (no fit says of what)"),
-        (
-            run(),
-            Validation(samples=None),
-            "validation is not in hours and cost (its length cannot be read)",
-        ),
-        (
-            run(length="steps"),
-            Validation(samples=410),
-            "validation is not in hours and cost (--steps counts training alone)",
-        ),
-        (
-            run(epochs=2),
-            Validation(samples=410, every_epochs=5),
-            "validation is not in hours and cost (no epoch of the run ends with it)",
-        ),
-    ],
-)
-def test_whether_validation_is_counted_is_always_said(
-    asked: Run, found: Validation | None, told: str
-) -> None:
-    assert words.validation_words(asked, found, "train") == told
-    assert words.validation_words(asked, found, "infer") == ""

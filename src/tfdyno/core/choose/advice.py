@@ -14,6 +14,10 @@ from tfdyno.core.measure.feed import Feeding
 Verdict = Literal["feasible", "too late", "too dear", "does not fit", "no offer", "cannot run"]
 Scenario = Literal["develop", "research", "industrial", "edge", "serve"]
 Title = Literal["cheapest", "fastest", "balanced"]
+HoursKind = Literal[
+    "steps", "data", "compile", "validation", "checkpoints", "interruptions", "start"
+]
+"""What a run spends hours on; ``data``: waiting for them beyond the step's own time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,10 @@ class Assumed:
     """The hours for which a bought card is used."""
     run_every_h: float = 24.0
     """A shorter run is not started more often than once in these hours, year in, year out."""
+    checkpoint_bytes_per_s: float = 1.0
+    """Speed at which Keras writes a checkpoint, from the card to a disk."""
+    checkpoint_speed_ratio: float = 1.0
+    """The lowest speed over that, and that over the highest."""
     feed_loss_ratio: float = 0.0
     """Samples per second that an input pipeline loses with each doubling of the CPUs beyond those
     it was measured with."""
@@ -67,8 +75,20 @@ class Run:
     validation_samples: int = 0
     """Samples of one pass over the validation data; 0: none is counted."""
     validation_passes: int = 0
+    checkpoint_bytes: float = 0.0
+    """Bytes of all checkpoints that the run writes, at the most."""
+    fewest_checkpoint_bytes: float = 0.0
+    """That are less where only the best model is kept."""
     length: Literal["samples", "steps"] = "samples"
     """What every row has in common: replicas share the samples, or each row takes all the steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoursPart:
+    """A part of the hours of a run."""
+
+    kind: HoursKind
+    hours: Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +113,8 @@ class Candidate:
     reason: str
     """Why this row is as it is, in words."""
     pareto: bool
-    validation_h: Interval | None = None
-    """The part of ``hours`` that validates; None: none is counted."""
+    hours_parts: tuple[HoursPart, ...] = ()
+    """What ``hours`` is the sum of."""
     feeding: Feeding | None = None
     """What the offer's CPUs give its GPUs, which the estimate then has in it; None: no input
     pipeline was measured, or nobody says how many CPUs there are."""
@@ -108,6 +128,10 @@ class Candidate:
     def slug(self) -> str:
         """A name that no other candidate has: the offer, or the card where there is none."""
         return f"{self.gpu} {self.count} {self.offer.slug if self.offer else ''}"
+
+    def part_h(self, kind: HoursKind) -> Interval | None:
+        """Return the hours of a kind; None where none are counted."""
+        return next((part.hours for part in self.hours_parts if part.kind == kind), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

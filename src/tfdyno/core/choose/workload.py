@@ -84,6 +84,20 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """How often a callback of ``fit`` saves the model."""
+
+    every_batches: int = 0
+    """0: after each epoch."""
+    only_best: bool = False
+    """Whether only what is better than before is kept."""
+
+    def times(self, *, epochs: int, steps: int) -> int:
+        """Return how often it saves at the most in so many epochs, which are so many steps."""
+        return steps // self.every_batches if self.every_batches else epochs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """One real step of a workload as StableHLO, without weights, at the traced batch."""
 
@@ -118,6 +132,8 @@ class Trace:
     epochs: int = 0
     validation: Validation | None = None
     """None: no call of ``fit`` was seen."""
+    savings: tuple[Saving, ...] = ()
+    """Of Keras' own callbacks."""
     warnings: tuple[str, ...] = ()
     cudnn_layers: tuple[str, ...] = ()
     """Recurrent layers that TensorFlow hands to cuDNN on a GPU; the traced step has loops."""

@@ -15,11 +15,11 @@ from tfdyno.jobs.choose.predict import shared_batch
 from tfdyno.jobs.machine.wheels import supported
 from tfdyno.model.choose.choose import ranked, verdict_of
 from tfdyno.model.choose.cost import (
+    hours_parts,
     run_cost_usd,
     run_energy_kwh,
-    run_hours,
     steps_of,
-    validation_hours,
+    whole_hours,
 )
 from tfdyno.words.choose.advice import row_reason
 
@@ -112,8 +112,11 @@ def _candidate(
     if feeder:
         estimate, feeding = feeder.on(estimate, offer, supply.gpu)
     overhead = assumption.spot_overhead_ratio if offer and offer.spot else 0.0
-    hours = run_hours(run, estimate, spot_overhead_ratio=overhead).plus(start_h(supply, estimate))
-    validation_h = validation_hours(run, estimate, spot_overhead_ratio=overhead)
+    parts = hours_parts(
+        run, estimate, assumed=assumption,
+        start_h=start_h(supply, estimate), interruption_ratio=overhead,
+    )  # fmt: skip
+    hours = whole_hours(parts)
     energy_kwh = run_energy_kwh(run, estimate)
     cost = run_cost_usd(offer, hours, energy_kwh, assumed=assumption) if offer else None
     # A board gets its TensorFlow from the maker's image, which the official wheel says nothing of.
@@ -133,7 +136,7 @@ def _candidate(
         tensorflow=_tensorflow(support),
         reason="",
         pareto=False,
-        validation_h=validation_h,
+        hours_parts=parts,
         feeding=feeding,
     )
     draft = with_reason(draft, run)

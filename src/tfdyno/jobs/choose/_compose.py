@@ -14,7 +14,8 @@ from tfdyno.jobs.choose._candidates import card_of, on_its_machines
 from tfdyno.jobs.choose._changes import buying_of, changes_of
 from tfdyno.jobs.choose.market import scenario_words
 from tfdyno.jobs.choose.picks import sober_picks, told_picks
-from tfdyno.words.choose.advice import headline, validation_words
+from tfdyno.words.choose.advice import headline
+from tfdyno.words.choose.hours import validation_words
 from tfdyno.words.memory.basis import standings
 
 if TYPE_CHECKING:

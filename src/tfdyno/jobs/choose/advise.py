@@ -29,7 +29,7 @@ from tfdyno.jobs.choose._compose import compose
 from tfdyno.jobs.choose._feeding import Feeder
 from tfdyno.jobs.choose._scale_out import scaling_of
 from tfdyno.jobs.choose.exact import add_cached, add_family, kept_quick
-from tfdyno.jobs.choose.foretold import foretold, without_xla
+from tfdyno.jobs.choose.foretold import faults_of_xla
 from tfdyno.jobs.choose.market import Conditions, Supply, scenario_words, supplies
 from tfdyno.jobs.choose.picks import sober_picks
 from tfdyno.jobs.choose.predict import (
@@ -46,7 +46,7 @@ from tfdyno.jobs.machine.card_files import sweep_notes
 from tfdyno.words.choose.offers import left_out_note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tfdyno.core.choose.scale_out import ScaleOut
@@ -176,8 +176,10 @@ def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
         per_epoch, source = assumed().default_samples, "assumed"
     samples = per_epoch * max(1, epochs)
     validated, passes = _validation(request, trace, max(1, epochs))
+    steps = -(-samples // batch_size)
+    written = _checkpoint_bytes(trace, epochs=max(1, epochs), steps=steps)
     return Run(
-        steps=-(-samples // batch_size),
+        steps=steps,
         samples=samples,
         samples_per_epoch=per_epoch,
         epochs=epochs,
@@ -188,6 +190,8 @@ def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
         length_source=source,
         validation_samples=validated,
         validation_passes=passes,
+        checkpoint_bytes=written[1],
+        fewest_checkpoint_bytes=written[0],
         length="steps" if request.steps else "samples",
     )
 
@@ -205,6 +209,21 @@ def _validation(request: Request, trace: Trace, epochs: int) -> tuple[int, int]:
         ratio = request.samples / trace.samples_per_epoch
     passes = found.passes(epochs)
     return (math.ceil(found.samples * ratio), passes) if passes else (0, 0)
+
+
+def _checkpoint_bytes(trace: Trace, *, epochs: int, steps: int) -> tuple[int, int]:
+    """Return bytes of all checkpoints that the callbacks of ``fit`` write: the fewest, the most.
+
+    One holds the weights and the state of the optimizer; of the best alone there is one or more.
+    """
+    kept = ("weight", "state", "optimizer")
+    one_bytes = sum(tensor.bytes for tensor in trace.tensors if tensor.role in kept)
+    most = [one.times(epochs=epochs, steps=steps) for one in trace.savings]
+    fewest = [
+        min(times, 1) if one.only_best else times
+        for one, times in zip(trace.savings, most, strict=True)
+    ]
+    return one_bytes * sum(fewest), one_bytes * sum(most)
 
 
 def _left_out(offers_file: Path | None) -> tuple[str, ...]:
@@ -330,22 +349,6 @@ def _with_notes(outcome: Outcome, more: tuple[str, ...]) -> Outcome:
     return replace(outcome, advice=replace(outcome.advice, notes=notes))
 
 
-def _compiled_on(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Gpu, ...]:
-    """Return the cards of the picks on which XLA would compile the step, each once."""
-    picked = (one.candidate for one in advice.picks)
-    slugs = dict.fromkeys(one.gpu for one in picked if one.estimate.execution == "xla")
-    return tuple(gpus[slug] for slug in slugs)
-
-
-def _faults_of_xla(
-    predictor: Predictor, advice: Advice, gpus: Mapping[str, Gpu]
-) -> tuple[str, ...]:
-    """Say what faults the picks will meet, and on which cards XLA compiles nothing."""
-    alone = [gpus[one.gpu] for one in advice.ranking if one.count == 1]
-    told = (*foretold(predictor, _compiled_on(advice, gpus)), *without_xla(predictor, alone))
-    return tuple(dict.fromkeys(told))
-
-
 def _noted(outcome: Outcome, reason: str) -> Outcome:
     """Add the sentence that says why the pick is not verified, where it needs one."""
     best = outcome.advice.pick("balanced")
@@ -381,7 +384,7 @@ def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -
         *_left_out(request.conditions.offers_file),
         *advice.notes,
         *_unread_validation(trace),
-        *_faults_of_xla(predictor, advice, gpus),
+        *faults_of_xla(predictor, advice, gpus),
         *_unused_network(request),
         *notes_on(measured.items()),
         *sweep_notes(predictor.sweeps, tuple(one.estimate.swept_by for one in advice.ranking)),

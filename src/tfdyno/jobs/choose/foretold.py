@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from tfdyno.rules.compiler import CompilePlace, faults_at, patterns_of, warning_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from tfdyno.core.choose.advice import Advice
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.jobs.choose.predict import Predictor
 
@@ -64,3 +65,17 @@ def without_xla(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
         f"official wheel of {predictor.traced.software.name}. XLA runs in NVIDIA's container or "
         "with CUDA 12.8 (--execution xla), and with Keras on JAX (--backend jax).",
     )
+
+
+def _compiled_on(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Gpu, ...]:
+    """Return the cards of the picks on which XLA would compile the step, each once."""
+    picked = (one.candidate for one in advice.picks)
+    slugs = dict.fromkeys(one.gpu for one in picked if one.estimate.execution == "xla")
+    return tuple(gpus[slug] for slug in slugs)
+
+
+def faults_of_xla(predictor: Predictor, advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[str, ...]:
+    """Say what faults the picks will meet, and on which cards XLA compiles nothing."""
+    alone = [gpus[one.gpu] for one in advice.ranking if one.count == 1]
+    told = (*foretold(predictor, _compiled_on(advice, gpus)), *without_xla(predictor, alone))
+    return tuple(dict.fromkeys(told))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.interval import NOTHING
+from tfdyno.core.base.interval import NOTHING, Interval
 from tfdyno.core.base.units import HOUR_S
+from tfdyno.core.choose.advice import HoursPart
 from tfdyno.core.choose.hardware import OWNED
 from tfdyno.model.time.energy import JOULES_PER_KWH
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.interval import Interval
-    from tfdyno.core.choose.advice import Assumed, Run
+    from collections.abc import Iterable
+
+    from tfdyno.core.choose.advice import Assumed, HoursKind, Run
     from tfdyno.core.choose.estimate import Estimate
     from tfdyno.core.choose.hardware import Offer
 
@@ -28,34 +31,48 @@ def steps_of(run: Run, estimate: Estimate) -> int:
     return math.ceil(run.samples / estimate.global_batch_size)
 
 
-def run_hours(run: Run, estimate: Estimate, *, spot_overhead_ratio: float) -> Interval:
-    """Return wall-clock hours of the run, the compilation in the first step counted once.
+def hours_parts(
+    run: Run,
+    estimate: Estimate,
+    *,
+    assumed: Assumed,
+    start_h: float = 0.0,
+    interruption_ratio: float = 0.0,
+) -> tuple[HoursPart, ...]:
+    """Return what the wall-clock hours of the run go to; their sum is the whole.
 
-        t = (steps * step + compile + validation) * (1 + overhead) / 3600
+        training = steps * step, of which the time waited for data stands apart
+        validation = passes * batches * forward + compile of the forward pass
+        checkpoints = bytes of all / speed
+        interruptions = ratio * (all of these and the compile in the first step)
+
+    A batch of the validation is that of the step, and takes its forward pass.
 
     Args:
         run: How many samples there are to see.
         estimate: Of one step, on this card and number of replicas.
-        spot_overhead_ratio: Share of hours lost to interruptions; 0.0 for capacity that stays.
+        assumed: The speed of a checkpoint.
+        start_h: From the order of the machine to the first step; 0.0 where it is there already.
+        interruption_ratio: Share of hours lost to interruptions; 0.0 for capacity that stays.
     """
-    training = estimate.step_s.times(steps_of(run, estimate)).together(estimate.compile_s)
-    seconds = training.together(_validation_s(run, estimate))
-    return seconds.times((1.0 + spot_overhead_ratio) / HOUR_S)
+    waiting_ratio = estimate.terms_s.get("input", 0.0) / estimate.step_s.best
+    training = estimate.step_s.times(steps_of(run, estimate))
+    seconds: dict[HoursKind, Interval] = {
+        "steps": training.times(1.0 - waiting_ratio),
+        "data": training.times(waiting_ratio),
+        "compile": estimate.compile_s,
+        "validation": _validation_s(run, estimate),
+        "checkpoints": _checkpoints_s(run, assumed),
+    }
+    seconds["interruptions"] = _sum(seconds.values()).times(interruption_ratio)
+    hours = {kind: one.times(1.0 / HOUR_S) for kind, one in seconds.items()}
+    hours["start"] = NOTHING.plus(start_h)
+    return tuple(HoursPart(kind=kind, hours=one) for kind, one in hours.items() if one.high)
 
 
-def validation_hours(
-    run: Run, estimate: Estimate, *, spot_overhead_ratio: float
-) -> Interval | None:
-    """Return the part of ``run_hours`` that validates; None where no pass is counted.
-
-        t = (batches * forward + compile of the forward pass) * (1 + overhead) / 3600
-
-    A batch is that of the step, and takes its forward pass, which is a program of its own.
-    """
-    if not run.validation_passes:
-        return None
-    seconds = _validation_s(run, estimate)
-    return seconds.times((1.0 + spot_overhead_ratio) / HOUR_S)
+def whole_hours(parts: Iterable[HoursPart]) -> Interval:
+    """Return the hours of a run from its parts, which may be off the same way."""
+    return _sum(part.hours for part in parts)
 
 
 def run_energy_kwh(run: Run, estimate: Estimate) -> Interval:
@@ -68,8 +85,17 @@ def _validation_s(run: Run, estimate: Estimate) -> Interval:
     if not run.validation_passes:
         return NOTHING
     passes = estimate.step_s.times(_validation_steps(run, estimate))
-    compiling = estimate.forward_compile_s
-    return passes.together(compiling) if compiling else passes
+    return passes.together(estimate.forward_compile_s or NOTHING)
+
+
+def _checkpoints_s(run: Run, assumed: Assumed) -> Interval:
+    """Return what checkpoints take: the fewest at the highest speed to the most at the lowest."""
+    speed, ratio = assumed.checkpoint_bytes_per_s, assumed.checkpoint_speed_ratio
+    return Interval(
+        low=run.fewest_checkpoint_bytes / speed * ratio,
+        best=run.checkpoint_bytes / speed,
+        high=run.checkpoint_bytes / speed / ratio,
+    )
 
 
 def _validation_steps(run: Run, estimate: Estimate) -> float:
@@ -77,6 +103,10 @@ def _validation_steps(run: Run, estimate: Estimate) -> float:
     batches = math.ceil(run.validation_samples / estimate.global_batch_size)
     alone_ratio = 1.0 - estimate.exposed_s / estimate.step_s.best
     return run.validation_passes * batches * estimate.forward_ratio * alone_ratio
+
+
+def _sum(parts: Iterable[Interval]) -> Interval:
+    return functools.reduce(Interval.together, parts, NOTHING)
 
 
 def run_cost_usd(

@@ -116,6 +116,7 @@ def describe(subject: Model, notes: tuple[str, ...] = ()) -> dict[str, Any]:
         "samples_per_epoch": data.samples_per_epoch if data else 0,
         "epochs": data.epochs if data else 0,
         "validation": data.validation if data else None,
+        "savings": data.savings if data else (),
         "warnings": subject.warnings + notes + recurrent_notes(model),
         "cudnn_layers": cudnn_layers(model),
     }

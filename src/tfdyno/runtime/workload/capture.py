@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import Declined, user_code
-from tfdyno.runtime.workload.dataspec import DataSpec, of_batch, of_fit, validation_of
+from tfdyno.runtime.workload.dataspec import DataSpec, of_batch, of_fit, savings_of, validation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,6 +86,24 @@ def names_in(script: Path) -> frozenset[str]:
     )
 
 
+def fit_lines(script: Path) -> tuple[int, ...]:
+    """Return the lines of a script that call ``fit`` with arguments that only training has."""
+    try:
+        tree = ast.parse(script.read_bytes())
+    except (SyntaxError, ValueError):
+        return ()
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return tuple(
+        sorted(
+            call.lineno
+            for call in calls
+            if isinstance(call.func, ast.Attribute)
+            and call.func.attr == "fit"
+            and any(keyword.arg in _OF_TRAINING for keyword in call.keywords)
+        )
+    )
+
+
 def hold_training(*, fit_number: int, predict: bool = False) -> _Held:
     """Replace what trains, evaluates and saves; returns what collects the calls.
 
@@ -118,13 +136,17 @@ def hold_training(*, fit_number: int, predict: bool = False) -> _Held:
 
 
 def _of_fit(bound: dict[str, Any]) -> DataSpec:
-    return replace(of_fit(bound), validation=validation_of(bound))
+    return replace(of_fit(bound), validation=validation_of(bound), savings=savings_of(bound))
 
 
 def _of_train_on_batch(bound: dict[str, Any]) -> DataSpec:
     return of_batch(bound.get("x"), bound.get("y"), bound.get("sample_weight"))
 
 
+_OF_TRAINING = {
+    "epochs", "batch_size", "callbacks", "initial_epoch", "steps_per_epoch",
+    "validation_data", "validation_split",
+}  # fmt: skip
 _CAUGHT = {"fit": _of_fit, "train_on_batch": _of_train_on_batch, "predict": of_fit}
 
 

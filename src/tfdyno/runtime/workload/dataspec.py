@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.choose.workload import Validation
+from tfdyno.core.choose.workload import Saving, Validation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +44,7 @@ class DataSpec:
     epochs: int = 0
     validation: Validation | None = None
     """None: not looked for."""
+    savings: tuple[Saving, ...] = ()
     read: Callable[[], DataSpec] | None = field(default=None, compare=False)
     """Reads the first batch of a dataset, which knows every size; None: all are known."""
 
@@ -77,6 +78,23 @@ def validation_of(arguments: dict[str, Any]) -> Validation:
         )
     except Exception:  # the user's data may fail in any way: the training is estimated without it
         return Validation(samples=None)
+
+
+def savings_of(arguments: dict[str, Any]) -> tuple[Saving, ...]:
+    """Return how often the callbacks of a call of ``fit`` save the model."""
+    import keras
+
+    given = arguments.get("callbacks") or ()
+    listed = getattr(given, "callbacks", given)  # also of a CallbackList
+    kinds = (keras.callbacks.ModelCheckpoint, keras.callbacks.BackupAndRestore)
+    return tuple(
+        Saving(
+            every_batches=0 if one.save_freq == "epoch" else int(one.save_freq),
+            only_best=bool(getattr(one, "save_best_only", False)),
+        )
+        for one in (listed if isinstance(listed, list | tuple) else (listed,))
+        if isinstance(one, kinds) and one.save_freq
+    )
 
 
 def _validated_samples(arguments: dict[str, Any]) -> int | None:

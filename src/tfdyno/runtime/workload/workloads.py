@@ -68,7 +68,7 @@ def load(workload: Workload) -> Subject:
         if workload.optimizer:
             notes.append(take_optimizer(model, workload.optimizer))
     notes += [f"keras.datasets.{name} was not loaded: zeros stand for it." for name in used]
-    notes += [*map(strategy_note, strategies[:1]), *_training_notes(model)]
+    notes += [*map(strategy_note, strategies[:1]), *_training_notes(model), *_other_fits(workload)]
     return Subject(
         model=model,
         title=title,
@@ -89,6 +89,19 @@ def _training_notes(model: Model) -> list[str]:
     if accumulated:
         notes.append(f"The optimizer updates every {accumulated} batches; a step is one batch.")
     return notes
+
+
+def _other_fits(workload: Workload) -> list[str]:
+    """Return a note where a script calls ``fit`` in several places, of which this is one."""
+    if workload.kind != "script" or workload.mode != "train":
+        return []
+    lines = capture.fit_lines(Path(workload.reference))
+    if len(lines) < 2:
+        return []
+    return [
+        f"The script calls fit in {len(lines)} places (lines {', '.join(map(str, lines))}); this "
+        f"is call {workload.fit_number} alone, its length and its step; --fit names another."
+    ]
 
 
 def _is_distributed_loop(workload: Workload) -> bool:

@@ -123,10 +123,12 @@ def _short(one: Candidate) -> dict[str, Any]:
 
 def _candidate(one: Candidate) -> dict[str, Any]:
     offer, estimate = one.offer, to_builtins(one.estimate)
+    validating = one.part_h("validation")
     return {
         **_short(one),
         **fields_of(one, "gpu_name", "verdict", "pareto", "steps"),
-        "validation_hours": one.validation_h.best if one.validation_h else None,
+        "validation_hours": validating.best if validating else None,
+        "hours_parts": {part.kind: to_builtins(part.hours) for part in one.hours_parts},
         "usd_per_epoch": one.usd_per_epoch.best if one.usd_per_epoch else None,
         "energy_kwh": one.energy_kwh.best,
         "energy_kwh_range": to_builtins(one.energy_kwh),

@@ -17,8 +17,8 @@ from tfdyno.words.choose.advice import (
     memory_line,
     range_line,
     terms,
-    validation_line,
 )
+from tfdyno.words.choose.hours import parts_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,8 +90,8 @@ def _answer(advice: Advice, width: int, colour: bool) -> str:
     if balanced := advice.pick("balanced"):
         told = f"{range_line(balanced.candidate)} {old_price(balanced.candidate, advice.made_on)}"
         lines.append(wrapped(told, width=width))
-        if validation := validation_line(balanced.candidate):
-            lines.append(wrapped(validation, width=width))
+        if parts := parts_line(balanced.candidate):
+            lines.append(wrapped(parts, width=width))
         if copied := copied_line(balanced.candidate):
             lines.append(wrapped(copied, width=width))
         if balanced.candidate.feeding:

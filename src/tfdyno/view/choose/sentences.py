@@ -22,7 +22,8 @@ from tfdyno.view.choose.figures import term_shares
 from tfdyno.view.draw.layers import OTHER
 from tfdyno.words.base import amounts
 from tfdyno.words.choose import kernels
-from tfdyno.words.choose.advice import PROBABLY_NOT, copied_line, fit_state, validation_line
+from tfdyno.words.choose.advice import PROBABLY_NOT, copied_line, fit_state
+from tfdyno.words.choose.hours import parts_line
 from tfdyno.words.memory.basis import proof, slower, standing
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def answer(advice: Advice) -> str:
     cost = f" and costs {amounts.usd_range(best.cost_usd)}" if best.cost_usd else ""
     told = (
         f"Nine times in ten it takes {amounts.hours_range(best.hours)}{cost}.",
-        validation_line(best),
+        parts_line(best),
         _fits(estimate),
         _pace(estimate),
         copied_line(best),

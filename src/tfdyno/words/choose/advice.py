@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
     from tfdyno.core.choose.advice import Advice, Candidate, Pick, Run, Title
     from tfdyno.core.choose.estimate import Estimate
-    from tfdyno.core.choose.workload import Validation
 
 ONE_MILLION = 1_000_000
-A_PERCENT = 0.01
 OPEN_SHOWN = 3
 """Cards whose fit is open that are named; more would bury the answer."""
 PROBABLY_NOT = "Probably does not fit (memory not compiled)"
@@ -99,16 +97,6 @@ SHORT_COPY = 0.05
 """The share of a step below which copying a batch is not worth a word."""
 
 
-def validation_line(candidate: Candidate) -> str:
-    """Return how much of the answer is validation; empty where none is counted."""
-    part = candidate.validation_h
-    if part is None:
-        return ""
-    share = part.best / candidate.hours.best
-    told = percent(share) if share >= A_PERCENT else "under 1%"
-    return f"Of it validation: {short_hours(part.best)}, {told}."
-
-
 def copied_line(candidate: Candidate) -> str:
     """Return what fit adds where data lie in the host's memory, of which the hours know nothing."""
     one = candidate.estimate
@@ -127,30 +115,6 @@ def is_longer_in_fit(one: Estimate) -> bool:
     """Return whether what ``fit`` adds to a step is worth a word."""
     fed = one.fit_step_s
     return fed is not None and fed.best >= (1.0 + SHORT_COPY) * one.step_s.best
-
-
-def validation_words(run: Run, found: Validation | None, mode: str) -> str:
-    """Return what of the validation is in hours and cost, for the list of assumptions."""
-    if mode == "infer":
-        return ""
-    if found and found.samples == 0:
-        return "no validation, as in the script's fit"
-    if run.validation_passes:
-        often = run.validation_passes == max(1, run.epochs)
-        when = "after each epoch" if often else f"{plural(run.validation_passes, 'time')} in all"
-        return (
-            f"validation on {plural(run.validation_samples, 'sample')} {when}, at the pace of the "
-            "step's forward pass"
-        )
-    if found is None:
-        why = "no fit says of what"
-    elif run.length == "steps":
-        why = "--steps counts training alone"
-    elif found.samples is None:
-        why = "its length cannot be read"
-    else:
-        why = "no epoch of the run ends with it"
-    return f"validation is not in hours and cost ({why})"
 
 
 def memory_line(advice: Advice) -> str:
