@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 PRICE_FACTOR = 4.0
 """A price per GPU further than this from the median over all rows of that GPU is not believed."""
+LEAST_USD_PER_GPU_H, MOST_USD_PER_GPU_H = 0.01, 100.0
+"""No whole GPU is rented for less or more, whatever its peers cost: a unit or a comma is wrong."""
 FEWEST_PEERS = 3
 """Rows that a median needs before it may judge one of them."""
 WHOLE_COUNTS = frozenset({1, 2, 3, 4, 5, 8, 10, 16})
@@ -79,7 +81,7 @@ def judge(
                     wrong_spot(one),
                     wrong_count(one),
                     wrong_memory(one, gpus),
-                    price_far_off(one, medians),
+                    absurd_price(one) or price_far_off(one, medians),
                     host_missing(one),
                     undocumented(one),
                     from_the_future(one, today),
@@ -142,6 +144,16 @@ def price_far_off(listing: Listing, medians: Mapping[str, float]) -> str:
     if median / PRICE_FACTOR <= price <= median * PRICE_FACTOR:
         return ""
     return f"{price:.2f} USD/h per GPU is over a factor 4 from the median {median:.2f}"
+
+
+def absurd_price(listing: Listing) -> str:
+    """A whole GPU costs between a cent and 100 USD an hour."""
+    if listing.gpus <= 0 or listing.usd_per_h <= 0:
+        return ""
+    price = listing.usd_per_h / listing.gpus
+    if LEAST_USD_PER_GPU_H <= price <= MOST_USD_PER_GPU_H:
+        return ""
+    return f"{price:,.4g} USD/h per GPU cannot be"
 
 
 def host_missing(listing: Listing) -> str:

@@ -36,6 +36,8 @@ COLUMNS = (
 )
 KEY = ("provider", "instance", "region")
 OPTIONAL_COLUMNS = ("gpu_memory_total_gb",)
+FETCHED = "day when it was fetched"
+"""The date precision of rows from public lists."""
 STALE_DAYS = 90
 VERY_OLD_DAYS = 365
 
@@ -90,6 +92,7 @@ def sift(extra: Path | None = None) -> tuple[tuple[Listing, ...], tuple[Rejected
     _check_data_dir()
     if user_file().exists():
         own, bad = split(read_listings(user_file()), shipped)
+        _warn_of_the_future(bad)
         good, rejected = tuple(merge(good, own).values()), (*rejected, *bad)
     if extra is not None:
         given, bad = split(read_listings(extra), shipped)
@@ -99,15 +102,15 @@ def sift(extra: Path | None = None) -> tuple[tuple[Listing, ...], tuple[Rejected
 
 
 def split(
-    listings: Iterable[Listing], peers: Iterable[Listing] = ()
+    listings: Iterable[Listing], peers: Iterable[Listing] = (), *, themselves: bool = True
 ) -> tuple[tuple[Listing, ...], tuple[Rejected, ...]]:
-    """Judge ``listings`` against the price level of themselves and of ``peers``."""
+    """Judge ``listings`` by the price level of themselves and of ``peers``; else of peers alone."""
     listings = tuple(listings)
     verdicts = judge(
         listings,
-        (*listings, *peers),
+        (*listings, *peers) if themselves else tuple(peers),
         {gpu.slug: gpu for gpu in gpus.all_gpus()},
-        today=datetime.datetime.now(tz=datetime.UTC).date(),
+        today=today(),
     )
     good = tuple(one for one, reasons in zip(listings, verdicts, strict=True) if not reasons)
     bad = tuple(
@@ -116,6 +119,40 @@ def split(
         if reasons
     )
     return good, bad
+
+
+def today() -> datetime.date:
+    """Return the day by this machine's clock, or that of the newest price shipped if it is later.
+
+    A clock behind what came with the program is wrong; by it every price would be of the future.
+    """
+    now = datetime.datetime.now(tz=datetime.UTC).date()
+    newest = max(_day(listing.date) for listing in shipped_listings())
+    if now >= newest:
+        return now
+    warnings.warn(
+        f"this machine's clock says {now}, but prices of {newest} came with tfdyno: ages are "
+        "counted from then; set the clock",
+        stacklevel=2,
+    )
+    return newest
+
+
+def _warn_of_the_future(rejected: Iterable[Rejected]) -> None:
+    """Tell that prices of the user's list are newer than today: its clock, or this one, is off."""
+    now = today().isoformat()
+    later = [
+        one.listing.date
+        for one in rejected
+        if any(reason.endswith("is in the future") for reason in one.reasons)
+    ]
+    if later:
+        warnings.warn(
+            f"{len(later)} prices of {user_file()} are left out: they are of days up to "
+            f"{max(later)}, and this machine's clock says {now}; set the clock, or take them anew "
+            "with 'tfdyno data refresh'",
+            stacklevel=2,
+        )
 
 
 def _check_data_dir() -> None:
@@ -161,7 +198,7 @@ def sift_listings(path: Path) -> tuple[tuple[Listing, ...], tuple[Faulty, ...]]:
     Raises:
         UsageError: The file cannot be read, or its header is another.
     """
-    return sift_table(path, COLUMNS, key=KEY, optional=OPTIONAL_COLUMNS, read=_listing)
+    return sift_table(path, COLUMNS, key=KEY, optional=OPTIONAL_COLUMNS, read=listing_of)
 
 
 def age_days(offer: Offer, today: datetime.date) -> int:
@@ -189,10 +226,11 @@ def _read(path: Path, *, shipped: bool) -> tuple[Listing, ...]:
         shipped=shipped,
         ordered=shipped,
     )
-    return tuple(_listing(row) for row in rows)
+    return tuple(listing_of(row) for row in rows)
 
 
-def _listing(row: Row) -> Listing:
+def listing_of(row: Row) -> Listing:
+    """Read one row; what is wrong with it is the error of its line."""
     try:
         _day(row.text("date"))
     except ValueError:

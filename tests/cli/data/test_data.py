@@ -95,3 +95,15 @@ def test_a_list_without_news_claims_to_have_written_nothing(
     file = price_list(tmp_path, NEW.replace("2026-11-20", "2019-01-01"))
     assert main(["data", "refresh", "--offers", file, "--yes"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "No price was new: nothing was added."
+
+
+def test_a_damaged_history_is_shown_as_such_and_stops_nothing(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own / "price_history.csv").write_bytes(b"\x00\xff")
+    (shown,) = (one for one in answer(capsys, "show")["tables"] if one["path"].startswith(str(own)))
+    assert (shown["file"], shown["rows"]) == ("price_history.csv", 0)
+    assert "not readable as CSV" in shown["fault"]
+    assert main(["data", "show"]) == 0
+    assert "Not readable, and left aside: " in capsys.readouterr().out
+    assert main(["data", "check"]) == 0

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.links import usual_in_a_node
-from tfdyno.catalog.offers import all_offers, staleness
-from tfdyno.core.base.clock import today
+from tfdyno.catalog.offers import all_offers, staleness, today
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
 from tfdyno.core.choose.advice import Scenario

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog import edge_devices, gpus, links, offers, software
+from tfdyno.catalog import edge_devices, gpus, links, offers, price_sources, software
 from tfdyno.catalog.offers import Rejected
+from tfdyno.catalog.price_history import history_file
 from tfdyno.catalog.tables import DATA, raw_rows, read_table
+from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.machine.knowledge import aged
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ class TableInfo:
     newest: str
     sources: int
     """How many different sources its rows name."""
+    fault: str = ""
+    """Why a history of prices, which no answer rests on, cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,8 @@ def check_data() -> DataReport:
         links.default_link(gpu, 1)
     gpus.find(gpus.all_gpus()[0].slug)  # reads the aliases
     edge_devices.all_devices()
+    price_sources.price_sources()
+    price_sources.card_names()
     edge_devices.operations("litert-micro")
     read_table(DATA / "arch_cuda.csv", _ARCHITECTURE_COLUMNS, key=("sm",), ordered=False)
     return DataReport(tables=show_data(), rejected=offers.rejected_offers(), aged=aged(""))
@@ -78,7 +84,13 @@ def show_data() -> tuple[TableInfo, ...]:
 
 
 def _info(path: Path) -> TableInfo:
-    rows = raw_rows(path)
+    fault = ""
+    try:
+        rows = raw_rows(path)
+    except UsageError as error:
+        if not path.name.startswith(history_file().stem):
+            raise
+        rows, fault = [], error.what
     dates = sorted(filter(None, (row.get("date", "") for row in rows)))
     return TableInfo(
         file=path.name,
@@ -87,4 +99,5 @@ def _info(path: Path) -> TableInfo:
         oldest=dates[0] if dates else "",
         newest=dates[-1] if dates else "",
         sources=len({row["source"] for row in rows if row.get("source")}),
+        fault=fault,
     )

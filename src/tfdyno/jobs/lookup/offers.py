@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +10,7 @@ from tfdyno.core.choose.hardware import Offer
 from tfdyno.jobs.choose.market import check_providers
 
 if TYPE_CHECKING:
+    import datetime
     from pathlib import Path
 
 SortKey = Literal["price", "machine", "age", "gpu", "provider"]
@@ -49,7 +49,7 @@ def list_offers(
     Raises:
         UsageError: A GPU or provider is not known, or ``extra`` is not a price list.
     """
-    today = today or datetime.datetime.now(tz=datetime.UTC).date()
+    today = today or offers.today()
     found = [_priced(offer, today) for offer in offers.all_offers(extra)]
     wanted = {one.slug for one in gpus.parse_list(gpu)} if gpu else set()
     providers = _providers(provider, {one.offer.provider for one in found})

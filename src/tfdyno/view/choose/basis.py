@@ -147,5 +147,5 @@ def commands(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[Fact
     if rival:
         found.append((f"tfdyno gpus --compare {best.gpu},{rival}", "beside the next one"))
     if any(stale(card, advice.made_on) for card in advice.ranking):
-        found.append(("tfdyno data refresh --offers FILE", "newer prices than these"))
+        found.append(("tfdyno data refresh", "prices of today"))
     return tuple(found)

@@ -28,7 +28,7 @@ def offer_list(lines: Sequence[Line], *, width: int = WIDTH, colour: bool = Fals
     if stale:
         note += (
             f" {stale} prices are older than 90 days (marked !; !! over a year): check them with "
-            "the provider, or merge a newer list with 'tfdyno data refresh --offers FILE'."
+            "the provider, or fetch those of today with 'tfdyno data refresh'."
         )
     return "\n\n".join([*blocks, wrapped(note, width=width)])
 
