@@ -148,9 +148,9 @@ def _warn_of_the_future(rejected: Iterable[Rejected]) -> None:
     ]
     if later:
         warnings.warn(
-            f"{len(later)} prices of {user_file()} are left out: they are of days up to "
-            f"{max(later)}, and this machine's clock says {now}; set the clock, or take them anew "
-            "with 'tfdyno data refresh'",
+            f"{len(later)} rows of {user_file()}, dated up to {max(later)}, are left out: this "
+            f"machine's clock says {now}; set the clock, or take them anew with "
+            "'tfdyno data refresh'",
             stacklevel=2,
         )
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tfdyno.catalog.offers import COLUMNS
 from tfdyno.cli.main import main
+from tfdyno.jobs.lookup.offers import list_offers
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -75,3 +82,39 @@ def test_what_cannot_be_listed_is_one_sentence(
     assert out == ""
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_the_history_is_printed_and_a_damaged_one_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TFDYNO_DATA", str(tmp_path))
+    history = tmp_path / "price_history.csv"
+    row = "lambda,gpu_1x_a10,a10,1,30,200,all-regions,2.58,,2025-01,old page,day"
+    history.write_text(f"{','.join(COLUMNS)}\n{row}\n")
+    assert "−50%" in printed(capsys, "--gpu", "a10", "--history")
+    found = json.loads(printed(capsys, "--gpu", "a10", "--history", "--json"))
+    course = found["histories"]["lambda/gpu_1x_a10/all-regions/on_demand"]
+    assert (course["low_usd_per_h"], course["high_usd_per_h"]) == (1.29, 2.58)
+    history.write_bytes(b"\xff")
+    assert printed(capsys, "--history").startswith("The price history is damaged: ")
+
+
+def test_a_clock_before_the_shipped_prices_is_told_and_they_are_still_offered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Wrong(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Wrong:
+            return cls(2019, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr("tfdyno.catalog.offers.datetime.datetime", Wrong)
+    with pytest.warns(UserWarning, match="clock says 2019-01-01, but prices of 2026-05-07 came"):
+        assert list_offers(gpu="t4")
+
+
+def test_prices_newer_than_today_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFDYNO_DATA", str(tmp_path))
+    row = "cloud,small,t4,1,4,16,here,0.5,0.2,2099-01-01,price page,day"
+    (tmp_path / "offers.csv").write_text(f"{','.join(COLUMNS)}\n{row}\n")
+    with pytest.warns(UserWarning, match=r"1 rows of .*, dated up to 2099-01-01, are left out"):
+        list_offers(gpu="t4")

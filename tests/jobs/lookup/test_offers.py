@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime
 from itertools import pairwise
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
+from tfdyno.catalog.offers import COLUMNS
 from tfdyno.core.base.errors import UsageError
-from tfdyno.jobs.lookup.offers import PricedOffer, SortKey, list_offers
+from tfdyno.jobs.lookup.offers import PricedOffer, SortKey, histories, list_offers
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TODAY = datetime.date(2026, 11, 21)
 
@@ -66,3 +70,16 @@ def test_an_unknown_provider_is_told_with_those_there_are() -> None:
         UsageError, match=r"no offer of provider 'nobody'; choose from .*aws, azure"
     ):
         list_offers(provider="aws,nobody", today=TODAY)
+
+
+def test_what_an_offer_cost_before_goes_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFDYNO_DATA", str(tmp_path))
+    row = "lambda,gpu_1x_a10,a10,1,30,200,all-regions,2.58,,2025-01,old page,day"
+    (tmp_path / "price_history.csv").write_text(f"{','.join(COLUMNS)}\n{row}\nbroken\n")
+    slug = "lambda/gpu_1x_a10/all-regions/on_demand"
+    (offer,) = (one for one in list_offers(gpu="a10", today=TODAY) if one.offer.slug == slug)
+    found = histories([offer])
+    assert found.by_slug[slug].change_ratio == pytest.approx(-0.5)  # 1.29 now
+    assert "a line of" in found.damage

@@ -12,9 +12,11 @@ from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import PATH, command, flag, option
 from tfdyno.cli.options import JSON, Filled, OneOf
 from tfdyno.core.base.errors import UsageError
-from tfdyno.jobs.lookup.offers import SortKey, list_offers
-from tfdyno.view.lookup.offers_text import offer_list
+from tfdyno.jobs.lookup.offers import PricedOffer, SortKey, histories, list_offers
+from tfdyno.view.lookup.offers_text import history_list, offer_list
 from tfdyno.words.choose.offers import left_out_note
+
+_MOST_LINES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class _Options:
     offers: Path | None = option(
         type=PATH, metavar="FILE", help="A price list of your own that goes first."
     )
+    history: bool = flag(help="What each price was before: low, high and change.")
     as_json: bool = JSON
 
 
@@ -45,11 +48,29 @@ def offers(options: _Options) -> Answer:
     )
     if not (found or options.as_json):
         raise UsageError("no offer matches", remedy="'tfdyno offers' lists all")
+    if options.history:
+        return _histories(found)
     # The rows of the user's list that break a rule, before the prices.
     reasons = [one.reasons for one in rejected_in(own)] if own and not options.as_json else []
     lines = [(one.offer, one.usd_per_gpu_h, one.age_days, one.staleness) for one in found]
     return Answer(
         document=lambda: {"offers": found},
         head=f"{left_out_note(str(own), reasons)}\n\n" if reasons else "",
-        text=partial(offer_list, lines),
+        text=partial(offer_list, lines, most=0 if options.gpu or options.provider else _MOST_LINES),
+    )
+
+
+def _histories(found: tuple[PricedOffer, ...]) -> Answer:
+    courses = histories(found)
+    lines = [
+        (
+            one.offer,
+            [(point.date, point.usd_per_h) for point in courses.by_slug[one.offer.slug].points],
+        )
+        for one in found
+    ]
+    return Answer(
+        document=lambda: {"offers": found, "histories": courses.by_slug, "damage": courses.damage},
+        head=f"The price history is damaged: {courses.damage}.\n\n" if courses.damage else "",
+        text=partial(history_list, lines),
     )

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tfdyno.catalog import gpus, offers
+from tfdyno.catalog.price_history import PriceHistory, by_machine, history_of, read_history
 from tfdyno.core.choose.hardware import Offer
 from tfdyno.jobs.choose.market import check_providers
 
 if TYPE_CHECKING:
     import datetime
+    from collections.abc import Iterable
     from pathlib import Path
 
 SortKey = Literal["price", "machine", "age", "gpu", "provider"]
@@ -61,6 +63,25 @@ def list_offers(
         and (spot is None or one.offer.spot == spot)
     ]
     return tuple(sorted(found, key=lambda one: _order(one, sort)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histories:
+    """The courses of prices, and what of them cannot be read."""
+
+    by_slug: dict[str, PriceHistory]
+    damage: str
+    """Empty: the history is whole."""
+
+
+def histories(found: Iterable[PricedOffer]) -> Histories:
+    """Return what offers cost before, by slug; damage of the history is told and no error."""
+    former = read_history()
+    machines = by_machine(former.rows)
+    return Histories(
+        by_slug={one.offer.slug: history_of(one.offer, machines) for one in found},
+        damage=former.damage,
+    )
 
 
 def _order(one: PricedOffer, sort: SortKey) -> tuple[float | str, float, str]:

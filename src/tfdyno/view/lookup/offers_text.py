@@ -2,34 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.hardware import Offer
 from tfdyno.view.base.text import WIDTH, paint, shorten, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
+_HISTORY_HEADERS = ("provider", "machine", "region", "$/h", "", "low", "high", "since", "change")
+_LEAST_CHANGE = 0.005
 _HEADERS = ("provider", "machine", "region", "n", "$/h", "$/GPU", "", "date", "age")
 Line = tuple[Offer, float, int, str]
 """Offer, price per GPU in USD/h, age in days, ``stale`` or ``very old`` or empty."""
 
 
-def offer_list(lines: Sequence[Line], *, width: int = WIDTH, colour: bool = False) -> str:
-    """Return one block per GPU, one line per offer; ages over 90 days are marked."""
+HistoryLine = tuple[Offer, Sequence[tuple[str, float]]]
+"""Offer, and its prices with their dates, oldest first, the one now last."""
+
+
+def offer_list(
+    lines: Sequence[Line], *, most: int = 0, width: int = WIDTH, colour: bool = False
+) -> str:
+    """Return one block per GPU, one line per offer; ages over 90 days are marked.
+
+    Args:
+        lines: In order.
+        most: Past so many of a GPU the rest is counted; 0: all are shown.
+        width: Columns of the screen.
+        colour: Whether to mark by colour.
+    """
     blocks = []
     for slug in dict.fromkeys(offer.gpu_slug for offer, *_ in lines):
-        rows = [_row(line, colour) for line in lines if line[0].gpu_slug == slug]
+        some = [line for line in lines if line[0].gpu_slug == slug]
+        shown = some if not most or len(some) <= most + 1 else some[:most]
+        rows = [_row(line, colour) for line in shown]
         body = table(_HEADERS, rows, align="<<<>>><<>", width=width, elastic=1,
                      spare=(8, 3, 2, 4), colour=colour)  # fmt: skip
+        if more := len(some) - len(shown):
+            body += f"\n… {more:,} more: tfdyno offers --gpu {slug}"
         blocks.append(f"{paint(slug, 'bold', colour=colour)}\n{body}")
     stale = sum(1 for *_, mark in lines if mark)
-    note = f"{len(lines)} offers; n GPUs at $/h, $/GPU for one of them for an hour."
+    note = f"{len(lines):,} offers; n GPUs at $/h, $/GPU for one of them for an hour."
     if stale:
         note += (
             f" {stale} prices are older than 90 days (marked !; !! over a year): check them with "
             "the provider, or fetch those of today with 'tfdyno data refresh'."
         )
+    return "\n\n".join([*blocks, wrapped(note, width=width)])
+
+
+def history_list(lines: Sequence[HistoryLine], *, width: int = WIDTH, colour: bool = False) -> str:
+    """Return one block per GPU, one line per offer whose price moved; the others are counted."""
+    moved = [line for line in lines if len(line[1]) > 1]
+    blocks = []
+    for slug in dict.fromkeys(offer.gpu_slug for offer, _ in moved):
+        rows = [_history_row(*line) for line in moved if line[0].gpu_slug == slug]
+        body = table(_HISTORY_HEADERS, rows, align="<<<><>><>", width=width, elastic=1,
+                     spare=(7, 2), colour=colour)  # fmt: skip
+        blocks.append(f"{paint(slug, 'bold', colour=colour)}\n{body}")
+    still = len(lines) - len(moved)
+    note = (
+        f"{len(moved)} of {len(lines)} offers have had another price; $/h of the machine, low and "
+        "high since the first date, change from the first price to the one now."
+    )
+    if still:
+        note += f" Of the other {still} one price is known so far."
     return "\n\n".join([*blocks, wrapped(note, width=width)])
 
 
@@ -52,6 +91,22 @@ def data_list(
     headers = ("file", "rows", "dates", "sources")
     return table(headers, rows, align="<><>", width=width, elastic=0, spare=(3, 2),
                  colour=colour)  # fmt: skip
+
+
+def _history_row(offer: Offer, points: Sequence[tuple[str, float]]) -> tuple[str, ...]:
+    levels = [usd for _, usd in points]
+    change = levels[-1] / levels[0] - 1
+    return (
+        shorten(offer.provider, 10),
+        offer.instance.removeprefix("Standard_"),
+        shorten(offer.region, 10),
+        f"{offer.usd_per_h:,.2f}",
+        "spot" if offer.spot else "",
+        f"{min(levels):,.2f}",
+        f"{max(levels):,.2f}",
+        points[0][0][:7],
+        f"{change:+.0%}".replace("-", "−") if abs(change) >= _LEAST_CHANGE else "0%",
+    )
 
 
 def _row(line: Line, colour: bool) -> tuple[str, ...]:
