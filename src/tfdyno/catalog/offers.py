@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog import gpus
 from tfdyno.catalog.offer_rules import Listing, judge
+from tfdyno.catalog.own_prices import read_own_offers
 from tfdyno.catalog.tables import DATA, Faulty, Row, read_table, sift_table
 from tfdyno.core.base.units import GIB
-from tfdyno.core.choose.hardware import Offer
+from tfdyno.core.choose.hardware import OWNED, Offer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,7 +61,9 @@ def data_dir() -> Path:
 
 
 def all_offers(extra: Path | None = None) -> tuple[Offer, ...]:
-    """Return every offer that passes the rules, on-demand and spot apart, cheapest per GPU first.
+    """Return the user's own priced machines, then every offer that passes the rules.
+
+    On-demand and spot are offers of their own; of both kinds the cheapest per GPU goes first.
 
     Args:
         extra: A file with the columns of ``offers.csv`` whose rows replace those of the same
@@ -71,8 +74,23 @@ def all_offers(extra: Path | None = None) -> tuple[Offer, ...]:
         ToolError: The shipped table is corrupt.
     """
     good, _ = sift(extra)
+    own = [offer for offer in own_offers() if offer.provider != OWNED]
     found = (offer for listing in good for offer in _offers(listing))
-    return tuple(sorted(found, key=lambda o: (usd_per_gpu_h(o), o.slug)))
+    return (*_by_price(own), *_by_price(found))
+
+
+def _by_price(found: Iterable[Offer]) -> list[Offer]:
+    return sorted(found, key=lambda one: (usd_per_gpu_h(one), one.slug))
+
+
+def own_offers() -> tuple[Offer, ...]:
+    """Return the user's own machines, priced or not; raises ``UsageError`` for a wrong file."""
+    return read_own_offers(own_file(), today()) if own_file().exists() else ()
+
+
+def own_file() -> Path:
+    """Return the file with the user's own machines and prices."""
+    return data_dir() / "prices.toml"
 
 
 def rejected_offers(extra: Path | None = None) -> tuple[Rejected, ...]:

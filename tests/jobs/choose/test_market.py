@@ -8,7 +8,10 @@ from tests.advice import offer
 from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
+from tfdyno.jobs.choose._scale_out import price_of
 from tfdyno.jobs.choose.market import Conditions, Supply, clusters_of, is_stale, share_of, supplies
+from tfdyno.jobs.lookup.check_data import show_data
+from tfdyno.jobs.lookup.offers import list_offers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,3 +148,60 @@ def test_a_cluster_beside_one_machine_with_as_many_cards_is_another_offer(tmp_pa
     found = supplies(Conditions(gpus=(find("a100-sxm4-80gb"),), offers_file=prices,
                                 providers=("mine",), max_nodes=2))  # fmt: skip
     assert {(s.count, s.offer.nodes) for s in found if s.offer} == {(8, 1), (16, 1), (16, 2)}
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFDYNO_DATA", str(tmp_path))
+    (tmp_path / "prices.toml").write_text(
+        '[[machine]]\nname = "rack"\nterms = "reserved"\nprovider = "aws"\n'
+        'gpu = "h100-sxm5-80gb"\ngpus = 8\nper_hour = 99.0\n'
+        '[[machine]]\nname = "desk"\nterms = "owned"\ngpu = "rtx-3090"\ngpus = 2\n'
+    )
+
+
+@pytest.mark.usefixtures("own")
+def test_an_own_price_goes_before_the_cheaper_one_of_the_same_provider() -> None:
+    found = supplies(Conditions(providers=("aws",), spot=False, counts=(8,)))
+    prices = [s.offer for s in found if s.offer and s.gpu.slug == "h100-sxm5-80gb"]
+    assert [(one.instance, one.usd_per_h) for one in prices] == [("rack", 99.0)]
+    others = supplies(Conditions(spot=False, counts=(8,)))
+    assert {s.offer.provider for s in others if s.offer and s.gpu.slug == "h100-sxm5-80gb"} > {
+        "aws"
+    }
+
+
+@pytest.mark.usefixtures("own")
+def test_a_machine_at_hand_is_weighed_unless_others_are_asked_for() -> None:
+    def at_hand(conditions: Conditions) -> list[tuple[str, int]]:
+        found = supplies(conditions)
+        return [
+            (s.offer.instance, s.count) for s in found if s.offer and s.offer.provider == "owned"
+        ]
+
+    assert at_hand(Conditions()) == [("desk", 2)]
+    assert at_hand(Conditions(providers=("aws",))) == []
+    assert at_hand(Conditions(providers=("owned", "aws"))) == [("desk", 2)]
+    assert at_hand(Conditions(gpus=(find("t4"),))) == []
+    assert at_hand(Conditions(scenario="develop")) == []  # one GPU
+
+
+@pytest.mark.usefixtures("own")
+def test_of_an_own_machine_there_is_one() -> None:
+    found = supplies(Conditions(providers=("aws",), max_nodes=4))
+    assert {s.offer.nodes for s in found if s.offer and s.offer.terms != "public"} == {1}
+
+
+@pytest.mark.usefixtures("own")
+def test_own_prices_are_listed_first_and_named_among_the_data() -> None:
+    listed = list_offers(gpu="h100-sxm5-80gb,rtx-3090")
+    assert [one.offer.instance for one in listed][:2] == ["desk", "rack"]
+    (table,) = (one for one in show_data() if one.file == "prices.toml")
+    assert (table.rows, table.sources) == (2, 1)
+
+
+@pytest.mark.usefixtures("own")
+def test_the_price_of_a_card_is_the_own_one() -> None:
+    price = price_of(find("h100-sxm5-80gb"))
+    assert price is not None
+    assert (price.offer, price.usd_per_h) == ("aws/rack//reserved", 99.0 / 8)

@@ -331,3 +331,10 @@ def test_what_fit_adds_is_told_where_it_is_long_and_where_it_is_short_is_not() -
         "With data in host memory a step of fit takes about 150 ms, not 100 ms, as each batch is"
     )
     assert "prefetch_to_device" in copied(0.05)
+
+
+def test_an_own_contract_is_used_and_not_rented() -> None:
+    best = replace(candidate(), offer=replace(offer(), instance="rack-3", terms="contract"))
+    assert words.terms(best) == "contract"
+    assert words.headline([best], best, run()).startswith("Use your rack-3 (")
+    assert ", contract): about " in words.headline([best], best, run())

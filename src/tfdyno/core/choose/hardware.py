@@ -10,6 +10,8 @@ Market = Literal["consumer", "workstation", "datacenter", "laptop", "edge"]
 """What a card is sold for; ``edge``: a board with its GPU, CPU and memory."""
 OWNED = "owned"
 """Provider of a card that the user already has: it costs its electricity."""
+OwnTerms = Literal["owned", "contract", "reserved"]
+"""How the user has a machine that nobody else is offered."""
 CPU_VENDOR = "CPU"
 """What stands in the place of a maker: the processors of a machine count as a card."""
 VENDOR = "NVIDIA"
@@ -153,3 +155,11 @@ class Offer:
     source: str
     nodes: int = 1
     """Machines that train together; ``gpu_count`` is that of all."""
+    terms: OwnTerms | Literal["public"] = "public"
+
+    @property
+    def way(self) -> str:
+        """How it is had: ``spot``, ``on demand``, ``owned``, ``contract``, ``reserved``."""
+        if self.terms != "public":
+            return self.terms
+        return "spot" if self.spot else "on demand"

@@ -149,13 +149,17 @@ def _joined(gpu: Gpu, count: int, joining: Joining) -> Cluster | None:
 
 
 def price_of(gpu: Gpu) -> GpuPrice | None:
-    """Return the cheapest hour of one GPU among whole cards that stay; None: nobody offers them."""
+    """Return the user's price of an hour of one GPU, else the cheapest of whole cards that stay.
+
+    None: nobody offers them.
+    """
     offers = [
         offer
         for offer in all_offers(None)
         if offer.gpu_slug == gpu.slug and not offer.spot and offer.gpu_fraction >= 1.0
     ]
-    best = min(offers, key=lambda offer: offer.usd_per_h / offer.gpu_count, default=None)
+    own = [offer for offer in offers if offer.terms != "public"]
+    best = min(own or offers, key=lambda offer: offer.usd_per_h / offer.gpu_count, default=None)
     return shared_price(best) if best else None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.links import usual_in_a_node
-from tfdyno.catalog.offers import all_offers, staleness, today
+from tfdyno.catalog.offers import all_offers, own_offers, staleness, today
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
 from tfdyno.core.choose.advice import Scenario
@@ -51,7 +51,8 @@ class Supply:
 def supplies(conditions: Conditions) -> tuple[Supply, ...]:
     """Return everything that meets the conditions: offers first, then cards that nobody offers.
 
-    Of one provider's like offers (card, count, share, spot or not) the cheapest region stays.
+    Of one provider's like offers (card, count, share, spot or not) the cheapest region stays; the
+    user's own price with that provider goes before all of them.
 
     Raises:
         UsageError: A provider is unknown, the offers file is no price list, or nothing is left.
@@ -61,6 +62,7 @@ def supplies(conditions: Conditions) -> tuple[Supply, ...]:
     offered = _cheapest_regions(_chosen_offers(conditions, cards)) if rented else []
     found = [_supply(offer, cards[offer.gpu_slug]) for offer in offered]
     found += [Supply(gpu=gpu, count=1, offer=_owned(gpu)) for gpu in conditions.owned]
+    found += [_supply(offer, cards[offer.gpu_slug]) for offer in _at_hand(conditions, cards)]
     priced = {supply.offer.gpu_slug for supply in found if supply.offer}
     if not conditions.providers and conditions.spot is None and conditions.counts in ((), (1,)):
         found += [
@@ -81,7 +83,7 @@ def scenario_words(scenario: Scenario) -> str:
 
 def is_stale(offer: Offer | None) -> bool:
     """Return whether a price is so old that the answer must say so."""
-    if offer is None or offer.provider == OWNED:
+    if offer is None or offer.terms != "public" or offer.provider == OWNED:
         return False
     return staleness(offer, today()) == "very old"
 
@@ -110,7 +112,7 @@ def _suits(gpu: Gpu, scenario: Scenario) -> bool:
 
 def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]:
     offers = all_offers(conditions.offers_file)
-    known = {offer.provider for offer in offers}
+    known = {offer.provider for offer in (*offers, *own_offers())}
     check_providers(conditions.providers, known)
     spot = False if conditions.scenario in ("develop", "industrial", "serve") else conditions.spot
     counts = conditions.counts or ((1,) if conditions.scenario == "develop" else ())
@@ -135,6 +137,21 @@ def check_providers(names: Iterable[str], known: Collection[str]) -> None:
         )
 
 
+def _at_hand(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]:
+    """Return the user's machines that cost electricity alone, as far as they are asked for."""
+    if conditions.providers and OWNED not in conditions.providers:
+        return []
+    counts = conditions.counts or ((1,) if conditions.scenario == "develop" else ())
+    return [
+        offer
+        for offer in own_offers()
+        if offer.provider == OWNED
+        and offer.gpu_slug in cards
+        and not conditions.spot
+        and (not counts or offer.gpu_count in counts)
+    ]
+
+
 def clusters_of(offers: Iterable[Offer], cards: Mapping[str, Gpu], max_nodes: int) -> list[Offer]:
     """Return two machines of an offer, four and so on up to the most, as offers of their own.
 
@@ -142,7 +159,8 @@ def clusters_of(offers: Iterable[Offer], cards: Mapping[str, Gpu], max_nodes: in
     usually are: of smaller ones, a larger one is the nearer choice.
     """
     counts = sorted({max_nodes, *(2**power for power in range(1, max_nodes.bit_length()))} - {1})
-    whole = [offer for offer in offers if offer.gpu_fraction >= 1.0]
+    # Of the user's own machines there is one each.
+    whole = [one for one in offers if one.gpu_fraction >= 1.0 and one.terms == "public"]
     largest: dict[tuple[str, str], int] = {}
     for offer in whole:
         if offer.gpu_count <= usual_in_a_node(cards[offer.gpu_slug]):
@@ -172,9 +190,14 @@ def _cheapest_regions(offers: Iterable[Offer]) -> list[Offer]:
     for offer in offers:
         like = (offer.provider, offer.gpu_slug, offer.gpu_count, offer.nodes, offer.gpu_fraction,
                 offer.spot)  # fmt: skip
-        if like not in kept or offer.usd_per_h < kept[like].usd_per_h:
+        if like not in kept or _preference(offer) < _preference(kept[like]):
             kept[like] = offer
     return list(kept.values())
+
+
+def _preference(offer: Offer) -> tuple[bool, float]:
+    """Whether it is anybody's price, and the price: the user's own price goes first."""
+    return offer.terms == "public", offer.usd_per_h
 
 
 def _supply(offer: Offer, gpu: Gpu) -> Supply:

@@ -75,11 +75,25 @@ def check_data() -> DataReport:
 def show_data() -> tuple[TableInfo, ...]:
     """Return what is in the shipped tables and in the user's own folder."""
     folders = (DATA, offers.data_dir())
-    return tuple(
+    tables = [
         _info(path)
         for folder in folders
         if folder.is_dir()
         for path in sorted(folder.glob("*.csv"))
+    ]
+    return (*tables, _own_info()) if offers.own_file().exists() else tuple(tables)
+
+
+def _own_info() -> TableInfo:
+    machines = offers.own_offers()
+    dates = sorted(one.priced_on for one in machines if one.priced_on)
+    return TableInfo(
+        file=offers.own_file().name,
+        path=str(offers.own_file()),
+        rows=len(machines),
+        oldest=dates[0] if dates else "",
+        newest=dates[-1] if dates else "",
+        sources=1 if machines else 0,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tfdyno.catalog import gpus, offers
 from tfdyno.catalog.price_history import PriceHistory, by_machine, history_of, read_history
-from tfdyno.core.choose.hardware import Offer
+from tfdyno.core.choose.hardware import OWNED, Offer
 from tfdyno.jobs.choose.market import check_providers
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def list_offers(
     extra: Path | None = None,
     today: datetime.date | None = None,
 ) -> tuple[PricedOffer, ...]:
-    """Return the offers that pass the rules and the user's choice, in order.
+    """Return the user's machines, then the offers that pass the rules, as chosen and in order.
 
     Args:
         gpu: Names as ``tfdyno gpus`` takes them, separated by commas; empty means all.
@@ -52,7 +52,8 @@ def list_offers(
         UsageError: A GPU or provider is not known, or ``extra`` is not a price list.
     """
     today = today or offers.today()
-    found = [_priced(offer, today) for offer in offers.all_offers(extra)]
+    own = [offer for offer in offers.own_offers() if offer.provider == OWNED]
+    found = [_priced(offer, today) for offer in (*own, *offers.all_offers(extra))]
     wanted = {one.slug for one in gpus.parse_list(gpu)} if gpu else set()
     providers = _providers(provider, {one.offer.provider for one in found})
     found = [
@@ -84,7 +85,7 @@ def histories(found: Iterable[PricedOffer]) -> Histories:
     )
 
 
-def _order(one: PricedOffer, sort: SortKey) -> tuple[float | str, float, str]:
+def _order(one: PricedOffer, sort: SortKey) -> tuple[bool, float | str, float, str]:
     first: dict[SortKey, float | str] = {
         "price": one.usd_per_gpu_h,
         "machine": one.offer.usd_per_h,
@@ -92,15 +93,16 @@ def _order(one: PricedOffer, sort: SortKey) -> tuple[float | str, float, str]:
         "gpu": one.offer.gpu_slug,
         "provider": one.offer.provider,
     }
-    return first[sort], one.usd_per_gpu_h, one.offer.slug
+    public = one.offer.terms == "public"
+    return public, first[sort], one.usd_per_gpu_h, one.offer.slug
 
 
 def _priced(offer: Offer, today: datetime.date) -> PricedOffer:
     return PricedOffer(
         offer=offer,
         usd_per_gpu_h=offers.usd_per_gpu_h(offer),
-        age_days=offers.age_days(offer, today),
-        staleness=offers.staleness(offer, today),
+        age_days=offers.age_days(offer, today) if offer.priced_on else 0,
+        staleness=offers.staleness(offer, today) if offer.terms == "public" else "",
     )
 
 

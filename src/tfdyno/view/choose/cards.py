@@ -53,7 +53,7 @@ def rent_words(candidate: Candidate) -> str:
         return "no offer known"
     if offer.provider == OWNED:
         return "your own card"
-    return f"{'spot' if offer.spot else 'on demand'} {usd_per_h(offer.usd_per_h)}"
+    return f"{offer.way} {usd_per_h(offer.usd_per_h)}"
 
 
 def stale(candidate: Candidate, made_on: str) -> str:

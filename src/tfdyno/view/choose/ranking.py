@@ -193,7 +193,7 @@ def _row(
         interval=_interval(candidate, axis),
         market=gpu.market if gpu else "",
         provider=candidate.offer.provider if candidate.offer else "",
-        rent="" if candidate.offer is None else "spot" if candidate.spot else "on demand",
+        rent=candidate.offer.way if candidate.offer else "",
         shown=shown,
         leads=leads,
     )

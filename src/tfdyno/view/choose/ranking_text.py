@@ -172,7 +172,10 @@ def _cells(one: Candidate, old: bool, hours: float) -> list[str]:
 def _offer(one: Candidate) -> str:
     if one.offer is None:
         return "–"
-    return "owned" if _is_owned(one) else one.offer.provider + (" spot" if one.spot else "")
+    if _is_owned(one):
+        return "owned"
+    way = "" if one.offer.way in ("on demand", one.offer.provider) else f" {one.offer.way}"
+    return f"{one.offer.provider}{way}"
 
 
 def _is_owned(one: Candidate) -> bool:

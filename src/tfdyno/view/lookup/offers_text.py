@@ -101,7 +101,7 @@ def _history_row(offer: Offer, points: Sequence[tuple[str, float]]) -> tuple[str
         offer.instance.removeprefix("Standard_"),
         shorten(offer.region, 10),
         f"{offer.usd_per_h:,.2f}",
-        "spot" if offer.spot else "",
+        "" if offer.way == "on demand" else offer.way,
         f"{min(levels):,.2f}",
         f"{max(levels):,.2f}",
         points[0][0][:7],
@@ -113,15 +113,16 @@ def _row(line: Line, colour: bool) -> tuple[str, ...]:
     offer, usd_per_gpu_h, age_days, mark = line
     flag = {"": "", "stale": " !", "very old": " !!"}[mark]
     age = f"{age_days} d{flag}" if age_days < 730 else f"{age_days / 365:.1f} y{flag}"
+    age = age if offer.priced_on else ""
     count = f"{offer.gpu_fraction:.2f}" if offer.gpu_fraction < 1 else str(offer.gpu_count)
     return (
         shorten(offer.provider, 10),
         offer.instance.removeprefix("Standard_"),
         shorten(offer.region, 10),
         count,
-        f"{offer.usd_per_h:,.2f}",
-        f"{usd_per_gpu_h:,.2f}",
-        "spot" if offer.spot else "",
+        f"{offer.usd_per_h:,.2f}" if offer.usd_per_h else "–",
+        f"{usd_per_gpu_h:,.2f}" if offer.usd_per_h else "–",
+        "" if offer.way == "on demand" else offer.way,
         offer.priced_on[:7],
         paint(age, "yellow", colour=colour) if mark else age,
     )

@@ -50,7 +50,7 @@ def price_words(
     usd_per_epoch: float | None,
 ) -> str:
     """Return what a dollar buys on one offer, with the date and the source of its price."""
-    kind = "spot" if offer.spot else "on demand"
+    kind = offer.way
     times = f"{machines} x " if machines > 1 else ""
     epoch = f", {dollars(usd_per_epoch)} an epoch" if usd_per_epoch is not None else ""
     return (

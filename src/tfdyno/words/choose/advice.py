@@ -55,12 +55,11 @@ def card(candidate: Candidate) -> str:
 
 
 def terms(candidate: Candidate) -> str:
-    """Return how it is had: ``spot``, ``on demand``, ``owned``, ``no offer``."""
-    if candidate.offer is None:
+    """Return how it is had: ``spot``, ``on demand``, ``owned``, ``contract``, ``no offer``."""
+    offer = candidate.offer
+    if offer is None:
         return "no offer"
-    if candidate.offer.provider == OWNED:
-        return "owned"
-    return "spot" if candidate.offer.spot else "on demand"
+    return "owned" if offer.provider == OWNED else offer.way
 
 
 def purpose(run: Run, mode: str) -> str:
@@ -82,6 +81,9 @@ def headline(ranking: Sequence[Candidate], balanced: Candidate | None, run: Run)
     money = about_usd(balanced.cost_usd.best if balanced.cost_usd else 0.0)
     if balanced.offer and balanced.offer.provider == OWNED:
         return f"Use your {card(balanced)}: about {hours} and {money} of electricity {what}."
+    if balanced.offer and balanced.offer.terms != "public":
+        mine = f"your {balanced.offer.instance} ({card(balanced)}, {balanced.offer.terms})"
+        return f"Use {mine}: about {hours} and {money} {what}."
     verb = "Serve on" if balanced.estimate.mode == "infer" else "Rent"
     way = "on spot" if balanced.spot else "on demand"
     return f"{verb} {_counted(balanced)} {way}: about {hours} and {money} {what}."
