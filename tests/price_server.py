@@ -77,6 +77,10 @@ class _Handler(BaseHTTPRequestHandler):
         now_s = time.time() if timestamp is None else timestamp
         return super().date_time_string(now_s + self.server.ahead_s)
 
+    def do_POST(self) -> None:
+        self.server.posted.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.do_GET()
+
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
         answer = self.server.answers.get(self.path, 404)
@@ -109,6 +113,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers: dict[str, Answer | Callable[[_Handler], None]] = {}
         self.asked: list[str] = []
+        self.posted: list[bytes] = []
         self.ahead_s = 0.0
         self.over = threading.Event()
 

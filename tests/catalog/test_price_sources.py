@@ -99,7 +99,7 @@ def test_shipped_prices_are_mapped_as_the_table_maps_them() -> None:
 
 def test_sources_say_what_is_wrong_with_them_and_their_expressions_compile() -> None:
     names = [one.name for one in price_sources()]
-    assert names == ["gpuhunt", "skypilot"]
+    assert names == ["gpuhunt", "lium", "vast", "skypilot"]
     for source in price_sources():
         assert source.url.startswith("https://")
         assert source.licence

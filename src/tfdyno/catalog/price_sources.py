@@ -47,7 +47,7 @@ class PriceSource:
 
     name: str
     title: str
-    kind: Literal["gpuhunt", "skypilot"]
+    kind: Literal["gpuhunt", "lium", "skypilot", "vast"]
     url: str
     licence: str
     most_bytes: int

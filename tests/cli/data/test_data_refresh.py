@@ -39,6 +39,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PriceServer]:
     with serving() as one:
         monkeypatch.setenv("TFDYNO_PRICES_GPUHUNT", f"{one.url}/gpuhunt")
         monkeypatch.setenv("TFDYNO_PRICES_SKYPILOT", f"{one.url}/skypilot")
+        monkeypatch.setenv("TFDYNO_PRICES_LIUM", f"{one.url}/lium")
+        monkeypatch.setenv("TFDYNO_PRICES_VAST", f"{one.url}/vast")
         one.answers["/gpuhunt/aws/version"] = b"1"
         one.answers[AWS] = gpuhunt_zip("aws", L4, SMALL)
         one.answers["/skypilot/hyperstack/vms.csv"] = skypilot_list(
@@ -74,7 +76,7 @@ def test_prices_of_today_are_fetched_and_what_is_down_is_told_in_one_line(
     assert lines[-2].startswith("3 rows: ")
     assert lines[-1] == f"Wrote 3 prices to {own / 'offers.csv'}."
     assert len(err.strip().splitlines()) == 1
-    assert err.startswith("tfdyno: no prices of today of 11 providers: azure, cudo, gcp, ")
+    assert err.startswith("tfdyno: no prices of today of 12 providers: azure, cudo, gcp, ")
     assert "(skypilot: the server says 404 Not Found)" in err
     assert _offers(capsys, "aws")["aws/g6.xlarge/us-east-1/on_demand"] == 0.8
 
@@ -87,7 +89,7 @@ def test_all_down_leaves_the_table_at_hand_and_ends_with_3(
     out, err = capsys.readouterr()
     assert out == ""
     assert err == (
-        "tfdyno: no price list could be fetched, of 13 providers: the server says 404 Not Found; "
+        "tfdyno: no price list could be fetched, of 14 providers: the server says 404 Not Found; "
         "the prices at hand stay; 'tfdyno offers' shows their age.\n"
     )
     assert list(own.iterdir()) == []
@@ -97,12 +99,12 @@ def test_all_down_leaves_the_table_at_hand_and_ends_with_3(
 def test_the_json_has_all_that_was_fetched_failed_and_merged(
     server: PriceServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = _refresh(capsys, "--provider", "aws,hyperstack,vast")
+    found = _refresh(capsys, "--provider", "aws,hyperstack,cudo")
     assert [one["provider"] for one in found["today"]["fetched"]] == ["aws", "hyperstack"]
-    assert [one["provider"] for one in found["today"]["failed"]] == ["vast"]
+    assert [one["provider"] for one in found["today"]["failed"]] == ["cudo"]
     assert found["today"]["unknown"][0]["card"] == "X1"
     assert found["warnings"] == [
-        "no prices of today of 1 provider: vast (skypilot: the server says 404 Not Found)"
+        "no prices of today of 1 provider: cudo (skypilot: the server says 404 Not Found)"
     ]
     assert (found["merged"]["rows"], found["merged"]["written"]) == (3, True)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from tests.price_server import (
 
 from tfdyno.catalog.price_sources import PriceSource, price_sources
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.jobs.prices.live import VAST_QUERY
 from tfdyno.jobs.prices.today import Today, fetch_today, providers_of
 
 if TYPE_CHECKING:
@@ -103,9 +105,9 @@ def test_all_failing_is_an_error_that_says_what_stays(server: PriceServer) -> No
 def test_an_answer_that_is_no_list_is_a_failure(
     server: PriceServer, answer: bytes, why: str
 ) -> None:
-    server.answers["/skypilot/vast/vms.csv"] = answer
-    found = _today(server, "aws", "vast")
-    assert [one.provider for one in found.failed] == ["vast"]
+    server.answers["/skypilot/cudo/vms.csv"] = answer
+    found = _today(server, "aws", "cudo")
+    assert [one.provider for one in found.failed] == ["cudo"]
     assert why in found.failed[0].why
 
 
@@ -130,3 +132,23 @@ def test_a_provider_in_no_list_is_refused(server: PriceServer) -> None:
     with pytest.raises(UsageError, match="no price list has provider 'awz'; choose from aws, az"):
         _today(server, "awz")
     assert providers_of(price_sources()[:1], ("gcp",)) == ("gcp",)
+
+
+def test_a_provider_that_tells_its_prices_itself_is_asked_before_others_that_list_it(
+    server: PriceServer,
+) -> None:
+    offer = {
+        "cpu_cores": 32, "cpu_cores_effective": 8, "cpu_ram": 128000, "dph_base": 0.4,
+        "geolocation": "Bulgaria, BG", "gpu_name": "RTX 4090", "gpu_ram": 24564, "num_gpus": 1,
+    }  # fmt: skip
+    server.answers["/vast"] = json.dumps({"offers": [offer]}).encode()
+    found = _today(server, "vast")
+    assert [(one.gpu_slug, one.source) for one in found.listings] == [("rtx-4090", "vast vast")]
+    assert server.posted == [VAST_QUERY]
+    server.answers["/vast"] = server.drip
+    server.answers["/skypilot/vast/vms.csv"] = skypilot_list(
+        skypilot_row("1x-RTX_3090-32-65536", "RTX3090", 1, 0.2, "0.00", memory_mib=24576)
+    )
+    found = _today(server, "vast", timeout_s=1.0)
+    assert [(one.gpu_slug, one.source) for one in found.listings] == [("rtx-3090", "skypilot vast")]
+    assert "too slow" in found.failed[0].why

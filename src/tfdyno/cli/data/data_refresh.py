@@ -62,7 +62,7 @@ def refresh(options: _Options) -> Answer:
     Without a file the prices of today are fetched from public lists, all providers at once: no
     account is needed, and nothing is sent but the requests. Of each provider the first source that
     answers counts. One that fails is told and the others count; if all fail, the prices at hand
-    stay and the exit code is 3. TFDYNO_PRICES_GPUHUNT and TFDYNO_PRICES_SKYPILOT name mirrors.
+    stay and the exit code is 3. TFDYNO_PRICES_GPUHUNT, _LIUM, _SKYPILOT and _VAST name mirrors.
     """
     if options.as_json and not options.yes:
         raise UsageError("nothing was written", remedy="add --yes to write the merged list")

@@ -35,7 +35,12 @@ class Answered:
 
 
 def fetch(
-    url: str, *, most_bytes: int, until_s: float, heard: Callable[[int], None] = lambda _size: None
+    url: str,
+    *,
+    most_bytes: int,
+    until_s: float,
+    heard: Callable[[int], None] = lambda _size: None,
+    query: bytes | None = None,
 ) -> Answered:
     """Return the body of an answer with status 200.
 
@@ -44,14 +49,16 @@ def fetch(
         most_bytes: An answer that goes on beyond this is given up.
         until_s: When to give up, by ``time.monotonic()``, however busily bytes still come.
         heard: Called with the size of every piece.
+        query: JSON that is posted; None: nothing is.
 
     Raises:
         SourceError: Why there is no answer, in a few words.
     """
     # No compressed answers: what they unfold to is not known before.
-    request = urllib.request.Request(
-        url, headers={"User-Agent": f"tfdyno/{VERSION}", "Accept-Encoding": "identity"}
-    )
+    headers = {"User-Agent": f"tfdyno/{VERSION}", "Accept-Encoding": "identity"}
+    if query is not None:
+        headers["Content-Type"] = "application/json"
+    request = urllib.request.Request(url, data=query, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=_patience_s(until_s)) as response:
             body = _body(response, most_bytes, until_s, heard)

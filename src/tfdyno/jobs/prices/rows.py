@@ -67,7 +67,7 @@ def read_csv(body: bytes, columns: Iterable[str]) -> list[dict[str, str]]:
     return rows
 
 
-def number(text: str) -> float:
+def number(text: str | float) -> float:
     """Read a finite number of at least 0; an empty cell is 0; raises ``ValueError``."""
     value = float(text or 0)
     if not math.isfinite(value) or value < 0:

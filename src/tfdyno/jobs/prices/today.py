@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.offer_rules import Listing
 from tfdyno.catalog.price_sources import PriceList, PriceSource
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.jobs.prices import gpuhunt, skypilot
+from tfdyno.jobs.prices import gpuhunt, live, skypilot
 from tfdyno.jobs.prices.fetch import SourceError, fetch
 from tfdyno.jobs.prices.listings import UnknownCard, map_rows
 from tfdyno.jobs.prices.rows import Reading
@@ -214,21 +214,23 @@ def _first_answer(
 
 
 def _read(source: PriceSource, name: str, until_s: float, hear: Callable[[int], None]) -> _Read:
-    of, version = source.lists[name], ""
+    of, version, url = source.lists[name], "", source.url
     if source.kind == "gpuhunt":
         told = fetch(f"{source.url}/{gpuhunt.version_path(name)}", most_bytes=4096,
                      until_s=until_s, heard=hear)  # fmt: skip
-        path = gpuhunt.path_of(name, told.body)
+        url = f"{source.url}/{gpuhunt.path_of(name, told.body)}"
         version = told.body.strip().decode()
-    else:
-        path = skypilot.path_of(name)
-    url = f"{source.url}/{path}"
-    answer = fetch(url, most_bytes=source.most_bytes, until_s=until_s, heard=hear)
+    elif source.kind == "skypilot":
+        url = f"{source.url}/{skypilot.path_of(name)}"
+    query = live.VAST_QUERY if source.kind == "vast" else None
+    answer = fetch(url, most_bytes=source.most_bytes, until_s=until_s, heard=hear, query=query)
     if source.kind == "gpuhunt":
         reading = gpuhunt.read_list(answer.body, name, most_bytes=source.most_bytes,
                                     skip_flags=source.skip_flags)  # fmt: skip
-    else:
+    elif source.kind == "skypilot":
         reading = skypilot.read_list(answer.body, of)
+    else:
+        reading = (live.read_vast if source.kind == "vast" else live.read_lium)(answer.body)
     if not reading.rows:
         raise SourceError("the list has no machine with a GPU and a price")
     return _Read(source=source, of=of, name=name, url=url, version=version, reading=reading,
