@@ -18,6 +18,8 @@ PRICE_FACTOR = 4.0
 """A price per GPU further than this from the median over all rows of that GPU is not believed."""
 LEAST_USD_PER_GPU_H, MOST_USD_PER_GPU_H = 0.01, 100.0
 """No whole GPU is rented for less or more, whatever its peers cost: a unit or a comma is wrong."""
+FETCHED = "day when it was fetched"
+"""The date precision of rows from public lists: their day is that of the servers' clocks."""
 FEWEST_PEERS = 3
 """Rows that a median needs before it may judge one of them."""
 WHOLE_COUNTS = frozenset({1, 2, 3, 4, 5, 8, 10, 16})
@@ -164,7 +166,12 @@ def host_missing(listing: Listing) -> str:
 
 
 def from_the_future(listing: Listing, today: datetime.date) -> str:
-    """A price of a day to come is a slip of the keyboard; a day is left for time zones."""
+    """A price of a day to come is a slip of the keyboard; a day is left for time zones.
+
+    Of what was fetched the servers told the day: there it is this machine's clock that is wrong.
+    """
+    if listing.date_precision == FETCHED:
+        return ""
     latest = (today + datetime.timedelta(days=1)).isoformat()[: len(listing.date)]
     return f"its date {listing.date} is in the future" if listing.date > latest else ""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog import gpus
-from tfdyno.catalog.offer_rules import Listing, judge
+from tfdyno.catalog.offer_rules import FETCHED, Listing, judge
 from tfdyno.catalog.own_prices import read_own_offers
 from tfdyno.catalog.tables import DATA, Faulty, Row, read_table, sift_table
 from tfdyno.core.base.units import GIB
@@ -37,8 +37,6 @@ COLUMNS = (
 )
 KEY = ("provider", "instance", "region")
 OPTIONAL_COLUMNS = ("gpu_memory_total_gb",)
-FETCHED = "day when it was fetched"
-"""The date precision of rows from public lists."""
 STALE_DAYS = 90
 VERY_OLD_DAYS = 365
 
@@ -110,7 +108,7 @@ def sift(extra: Path | None = None) -> tuple[tuple[Listing, ...], tuple[Rejected
     _check_data_dir()
     if user_file().exists():
         own, bad = split(read_listings(user_file()), shipped)
-        _warn_of_the_future(bad)
+        _warn_of_the_future(own, bad)
         good, rejected = tuple(merge(good, own).values()), (*rejected, *bad)
     if extra is not None:
         given, bad = split(read_listings(extra), shipped)
@@ -156,9 +154,9 @@ def today() -> datetime.date:
     return newest
 
 
-def _warn_of_the_future(rejected: Iterable[Rejected]) -> None:
+def _warn_of_the_future(own: Iterable[Listing], rejected: Iterable[Rejected]) -> None:
     """Tell that prices of the user's list are newer than today: its clock, or this one, is off."""
-    now = today().isoformat()
+    now = today()
     later = [
         one.listing.date
         for one in rejected
@@ -169,6 +167,13 @@ def _warn_of_the_future(rejected: Iterable[Rejected]) -> None:
             f"{len(later)} rows of {user_file()}, dated up to {max(later)}, are left out: this "
             f"machine's clock says {now}; set the clock, or take them anew with "
             "'tfdyno data refresh'",
+            stacklevel=2,
+        )
+    newest = max((one.date for one in own if one.date_precision == FETCHED), default="")
+    if newest > (now + datetime.timedelta(days=1)).isoformat():
+        warnings.warn(
+            f"this machine's clock says {now}, but prices of {newest} were fetched: their age "
+            "counts as nothing until then; set the clock",
             stacklevel=2,
         )
 

@@ -16,6 +16,7 @@ from tests.price_server import (
 )
 
 from tfdyno.cli.main import main
+from tfdyno.jobs.lookup.offers import list_offers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -239,3 +240,13 @@ def test_without_a_terminal_nothing_is_written_without_a_yes(
     assert "2 rows: 1 new, 1 changed" in out or "2 rows: 2 new" in out
     assert "add --yes" in err
     assert list(own.iterdir()) == []
+
+
+def test_behind_a_wrong_clock_what_was_fetched_counts_and_the_clock_is_told(
+    server: PriceServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.ahead_s = 800 * 86400.0  # this machine's clock is years behind
+    merged = _refresh(capsys, "--provider", "aws")["merged"]
+    assert merged["quarantined"] == []
+    with pytest.warns(UserWarning, match="but prices of 20.* were fetched: their age counts as"):
+        assert list_offers(provider="aws")[0].age_days >= 0

@@ -132,11 +132,11 @@ def _merge(incoming: Incoming, options: _Options) -> Refresh:
     made = plan(incoming)
     found = made.outcome(written=False)
     if not options.as_json:
-        gone = f"{found.gone} offered no more, " if found.gone else ""
+        gone = f"{found.gone:,} offered no more, " if found.gone else ""
         click.echo(
-            f"{plural(found.rows, 'row')}: {found.added} new, {found.changed} changed, "
-            f"{found.unchanged} unchanged, {found.older} older than what is known, {gone}"
-            f"{len(found.quarantined) + len(found.malformed)} quarantined."
+            f"{plural(found.rows, 'row')}: {found.added:,} new, {found.changed:,} changed, "
+            f"{found.unchanged:,} unchanged, {found.older:,} older than what is known, {gone}"
+            f"{len(found.quarantined) + len(found.malformed):,} quarantined."
         )
         if found.quarantined or found.malformed:
             click.echo(rejected(found.quarantined, found.malformed, most=_MOST_REJECTED))

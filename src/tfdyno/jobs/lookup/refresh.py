@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog import offers
-from tfdyno.catalog.offer_rules import Listing
+from tfdyno.catalog.offer_rules import FETCHED, Listing
 from tfdyno.catalog.offers import COLUMNS, Rejected
 from tfdyno.catalog.price_history import history_file, read_history, with_former
 from tfdyno.catalog.tables import Faulty
@@ -143,7 +143,7 @@ def plan(incoming: Incoming) -> Plan:
     gone = [
         one
         for one in own.values()
-        if one.provider in incoming.whole and one.date_precision == offers.FETCHED
+        if one.provider in incoming.whole and one.date_precision == FETCHED
         and one.key not in listed
     ]  # fmt: skip
     for one in gone:
@@ -263,8 +263,8 @@ def _with_quarantine(path: Path, plan: Plan) -> bytes:
         [*(one.values.get(name, "") for name in columns), one.reason]
         for one in plan.incoming.malformed
     ]
-    fetched = {_name(row) for row in new if offers.FETCHED in row}
-    rows = [row for row in rows if offers.FETCHED not in row or _name(row) not in fetched]
+    fetched = {_name(row) for row in new if FETCHED in row}
+    rows = [row for row in rows if FETCHED not in row or _name(row) not in fetched]
     for row in new:
         if row not in rows:
             rows.append(row)

@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog.offer_rules import Listing
-from tfdyno.catalog.offers import FETCHED
+from tfdyno.catalog.offer_rules import FETCHED, Listing
 from tfdyno.catalog.price_sources import NO_CARD, card_of
 
 if TYPE_CHECKING:

@@ -181,8 +181,12 @@ def _all_at_once(
     most_s = timeout_s * max(map(len, queues.values())) + _GRACE_S
     until_s = time.monotonic() + most_s
     found: dict[str, _Outcome] = {}
+    told = ""
     while len(found) < len(queues) and time.monotonic() < until_s:
-        heard(f"prices: {len(found)} of {len(queues)} providers, {come[0] / 1e6:.1f} MB")
+        stage = f"prices: {len(found)} of {len(queues)} providers, {come[0] / 1e6:.1f} MB"
+        if stage != told:  # one that stays is told with its seconds
+            heard(stage)
+            told = stage
         try:
             outcome = done.get(timeout=0.2)
         except queue.Empty:
