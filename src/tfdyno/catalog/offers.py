@@ -107,7 +107,7 @@ def sift(extra: Path | None = None) -> tuple[tuple[Listing, ...], tuple[Rejected
     good, rejected = split(shipped)
     _check_data_dir()
     if user_file().exists():
-        own, bad = split(read_listings(user_file()), shipped)
+        own, bad = _own(read_listings(user_file()), shipped)
         _warn_of_the_future(own, bad)
         good, rejected = tuple(merge(good, own).values()), (*rejected, *bad)
     if extra is not None:
@@ -115,6 +115,19 @@ def sift(extra: Path | None = None) -> tuple[tuple[Listing, ...], tuple[Rejected
         kept = {listing.key: listing for listing in (*good, *given)}
         good, rejected = tuple(kept.values()), (*rejected, *bad)
     return good, rejected
+
+
+def _own(
+    rows: Iterable[Listing], shipped: tuple[Listing, ...]
+) -> tuple[tuple[Listing, ...], tuple[Rejected, ...]]:
+    """Judge the user's list; the level of what was fetched was judged when it came, by its peers.
+
+    Here a provider with thousands of rows would set the level, and all others would be far off.
+    """
+    rows = tuple(rows)
+    fetched, bad = split((one for one in rows if one.date_precision == FETCHED), themselves=False)
+    other, worse = split((one for one in rows if one.date_precision != FETCHED), shipped)
+    return (*fetched, *other), (*bad, *worse)
 
 
 def split(

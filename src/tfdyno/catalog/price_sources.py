@@ -82,11 +82,7 @@ class CardName:
 
 @functools.lru_cache(maxsize=1)
 def price_sources() -> tuple[PriceSource, ...]:
-    """Return the sources, the most trusted first, at the addresses of the environment.
-
-    Raises:
-        UsageError: A variable holds no address of http or https.
-    """
+    """Return the sources with their own addresses, the most trusted first."""
     raw = read_toml(DATA / "price_sources.toml")
     return tuple(
         from_builtins({"name": name, **table}, PriceSource, where="price_sources.toml")

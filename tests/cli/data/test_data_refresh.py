@@ -250,3 +250,18 @@ def test_behind_a_wrong_clock_what_was_fetched_counts_and_the_clock_is_told(
     assert merged["quarantined"] == []
     with pytest.warns(UserWarning, match="but prices of 20.* were fetched: their age counts as"):
         assert list_offers(provider="aws")[0].age_days >= 0
+
+
+def test_a_dear_provider_with_most_of_the_rows_puts_no_cheap_one_out(
+    server: PriceServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dear = [gpuhunt_row(f"p5.{size}", "H100", 8, 80.0, 88.0) for size in range(300)]  # 11 a GPU
+    server.answers[AWS] = gpuhunt_zip("aws", *dear)
+    offer = {
+        "cpu_cores": 8, "cpu_cores_effective": 8, "cpu_ram": 64000, "dph_base": 1.9,
+        "geolocation": "Texas, US", "gpu_name": "H100 SXM", "gpu_ram": 81559, "num_gpus": 1,
+    }  # fmt: skip
+    server.answers["/vast"] = json.dumps({"offers": [offer]}).encode()
+    assert _refresh(capsys, "--provider", "aws,vast")["merged"]["quarantined"] == []
+    assert _offers(capsys, "vast")["vast/1x-H100_SXM/US/on_demand"] == 1.9
+    assert len([one for one in _offers(capsys, "aws") if "/p5." in one]) >= 300

@@ -86,3 +86,9 @@ def test_rows_say_where_and_when_they_were_had() -> None:
     assert (one.provider, one.source, one.date) == ("aws", "gpuhunt aws 20261127", "2026-11-27")
     assert one.date_precision == "day when it was fetched"
     assert one.gpu_memory_total_gb == 24
+
+
+def test_names_cannot_write_on_a_terminal() -> None:
+    odd = replace(ROW, instance="g6\x1b[2J.xlarge", region="us\u202e\n-east-1")
+    (one,) = map_rows((odd,), LISTS["gpuhunt"]["aws"], source="t", date="2026-11-27").listings
+    assert (one.instance, one.region) == ("g6[2J.xlarge", "us-east-1")

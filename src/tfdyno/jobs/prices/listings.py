@@ -54,7 +54,7 @@ def map_rows(rows: Iterable[PriceRow], of: PriceList, *, source: str, date: str)
     found: dict[tuple[str, str, str], Listing] = {}
     unknown: Counter[tuple[str, float]] = Counter()
     machine: dict[tuple[str, float], str] = {}
-    for row in rows:
+    for row in map(_printable, rows):
         card = card_of(of.provider, row.card, row.instance, row.memory_gb)
         if card is None:
             unknown[row.card, round(row.memory_gb)] += 1
@@ -94,6 +94,18 @@ def _listing(
         gpu_memory_total_gb=0.0 if known_count else round(row.memory_gb * row.gpus, 2),
         source=source,
     )
+
+
+def _printable(row: PriceRow) -> PriceRow:
+    """Take control characters out of names: a list could write on the reader's terminal."""
+    if (row.instance + row.region + row.card).isprintable():
+        return row
+    return replace(row, instance=_plain(row.instance), region=_plain(row.region),
+                   card=_plain(row.card))  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    return "".join(one for one in text if one.isprintable())
 
 
 def _region(location: str, of: PriceList) -> str:
