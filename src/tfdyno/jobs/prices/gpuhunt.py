@@ -50,8 +50,9 @@ def read_list(body: bytes, name: str, *, most_bytes: int, skip_flags: Sequence[s
     """
     rows: list[PriceRow] = []
     unreadable = left_out = 0
-    for raw in read_csv(_unzipped(body, f"{name}.csv", most_bytes), _COLUMNS):
-        if raw["gpu_count"] in ("0", "") or raw.get("gpu_vendor") not in (None, "", "nvidia"):
+    content = _unzipped(body, f"{name}.csv", most_bytes)
+    for raw in read_csv(content, _COLUMNS, lambda raw: raw["gpu_count"] not in ("0", "")):
+        if raw.get("gpu_vendor") not in (None, "", "nvidia"):
             continue
         if set((raw.get("flags") or "").split()) & set(skip_flags):
             left_out += 1

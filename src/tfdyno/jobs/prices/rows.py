@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tfdyno.jobs.prices.fetch import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _MOST_CELL_BYTES = 1_000_000
 
@@ -44,8 +44,17 @@ class Reading:
     """Rows that are no price of a machine, as ``known_wrong`` of the list says."""
 
 
-def read_csv(body: bytes, columns: Iterable[str]) -> list[dict[str, str]]:
+def read_csv(
+    body: bytes,
+    columns: Iterable[str],
+    wanted: Callable[[dict[str, str]], bool] = lambda _row: True,
+) -> list[dict[str, str]]:
     """Return the rows of a list in CSV.
+
+    Args:
+        body: The list.
+        columns: Those that it must have.
+        wanted: Says which rows are kept: most of a large list are machines without GPUs.
 
     Raises:
         SourceError: It is none, lacks a column, or has prices in another currency.
@@ -58,7 +67,8 @@ def read_csv(body: bytes, columns: Iterable[str]) -> list[dict[str, str]]:
         header = reader.fieldnames or []
         if missing := [name for name in columns if name not in header]:
             raise SourceError(f"the list has no column {missing[0]}")
-        rows = [row for row in reader if None not in row and None not in row.values()]
+        whole = (row for row in reader if None not in row and None not in row.values())
+        rows = [row for row in whole if wanted(row)]
     except (UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"the list is damaged ({error})") from None
     for column in (name for name in header if "currency" in name.lower()):

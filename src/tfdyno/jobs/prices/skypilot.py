@@ -33,9 +33,9 @@ def read_list(body: bytes, of: PriceList) -> Reading:
     hosts: list[tuple[PriceRow, str]] = []
     parts: dict[tuple[str, float, str], PriceRow] = {}
     unreadable = 0
-    for raw in read_csv(body, _COLUMNS):
-        if not raw["AcceleratorName"] and raw["InstanceType"] not in of.hosts:
-            continue  # a machine without GPUs
+    for raw in read_csv(
+        body, _COLUMNS, lambda raw: bool(raw["AcceleratorName"]) or raw["InstanceType"] in of.hosts
+    ):
         try:
             row = _row(raw, of)
         except ValueError:
