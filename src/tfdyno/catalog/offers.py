@@ -14,6 +14,7 @@ from tfdyno.catalog import gpus
 from tfdyno.catalog.offer_rules import FETCHED, Listing, judge
 from tfdyno.catalog.own_prices import read_own_offers
 from tfdyno.catalog.tables import DATA, Faulty, Row, read_table, sift_table
+from tfdyno.core.base import clock
 from tfdyno.core.base.units import GIB
 from tfdyno.core.choose.hardware import OWNED, Offer
 
@@ -155,7 +156,7 @@ def today() -> datetime.date:
 
     A clock behind what came with the program is wrong; by it every price would be of the future.
     """
-    now = datetime.datetime.now(tz=datetime.UTC).date()
+    now = clock.today()
     newest = max(_day(listing.date) for listing in shipped_listings())
     if now >= newest:
         return now

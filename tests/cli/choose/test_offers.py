@@ -102,12 +102,7 @@ def test_the_history_is_printed_and_a_damaged_one_is_no_failure(
 def test_a_clock_before_the_shipped_prices_is_told_and_they_are_still_offered(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class Wrong(datetime.datetime):
-        @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> Wrong:
-            return cls(2019, 1, 1, tzinfo=tz)
-
-    monkeypatch.setattr("tfdyno.catalog.offers.datetime.datetime", Wrong)
+    monkeypatch.setattr("tfdyno.core.base.clock.today", lambda: datetime.date(2019, 1, 1))
     with pytest.warns(UserWarning, match="clock says 2019-01-01, but prices of 2026-05-07 came"):
         assert list_offers(gpu="t4")
 

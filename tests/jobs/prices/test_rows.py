@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import contextlib
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.price_server import skypilot_list, zipped
 
+from tfdyno.catalog.price_sources import PriceList
+from tfdyno.jobs.prices import gpuhunt, live, skypilot
 from tfdyno.jobs.prices.fetch import SourceError
 from tfdyno.jobs.prices.rows import number, read_csv
 
@@ -39,3 +45,30 @@ def test_numbers_are_finite_and_an_empty_cell_is_none() -> None:
     for text in ("nan", "inf", "-1", "€ 3", "3,5"):
         with pytest.raises(ValueError, match=re.escape(text)):
             number(text)
+
+
+LINES = st.lists(st.text(st.characters(codec="utf-8"), max_size=40), max_size=8)
+CELLS = st.lists(st.sampled_from(["", "A100", "8", "-1", "nan", "{", "'Gpus'", "\"", "1e400"]),
+                 min_size=9, max_size=9)  # fmt: skip
+
+
+@given(
+    body=st.one_of(
+        st.binary(max_size=300),
+        LINES.map(lambda some: "\n".join(some).encode()),
+        st.lists(CELLS, max_size=5).map(
+            lambda rows: skypilot_list(*(",".join(cells) for cells in rows))
+        ),
+    )
+)
+def test_whatever_comes_is_a_list_or_a_reason(body: bytes) -> None:
+    readers = (
+        lambda: read_csv(body, ("a",)), lambda: skypilot.read_list(body, PriceList(provider="c")),
+        lambda: gpuhunt.read_list(body, "c", most_bytes=10_000, skip_flags=()),
+        lambda: gpuhunt.read_list(zipped("c.csv", body.decode(errors="replace")), "c",
+                                  most_bytes=10_000, skip_flags=()),
+        lambda: live.read_vast(body), lambda: live.read_lium(body),
+    )  # fmt: skip
+    for read in readers:
+        with contextlib.suppress(SourceError):
+            read()

@@ -152,3 +152,12 @@ def test_a_provider_that_tells_its_prices_itself_is_asked_before_others_that_lis
     found = _today(server, "vast", timeout_s=1.0)
     assert [(one.gpu_slug, one.source) for one in found.listings] == [("rtx-3090", "skypilot vast")]
     assert "too slow" in found.failed[0].why
+
+
+def test_a_reader_that_fails_is_a_failure_of_its_list_alone(
+    server: PriceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfdyno.jobs.prices.gpuhunt.read_list", lambda *_, **__: 1 / 0)
+    found = _today(server, "aws")
+    assert [one.source for one in found.fetched] == ["skypilot"]
+    assert found.failed[0].why == "it could not be read (ZeroDivisionError: division by zero)"

@@ -213,6 +213,10 @@ def _first_answer(
         except SourceError as error:
             failures.append(_failure(source, name, error.what))
             continue
+        except Exception as error:  # of a reader: the other lists count all the same
+            what = f"it could not be read ({type(error).__name__}: {error})"
+            failures.append(_failure(source, name, what))
+            continue
         return provider, read, failures
     return provider, None, failures
 
