@@ -64,7 +64,7 @@ def test_no_command_shows_the_help_and_is_wrong_use(capsys: pytest.CaptureFixtur
         (["estimat"], "no command 'estimat'; did you mean estimate?"),
         (
             ["xyzzy"],
-            "no command 'xyzzy'; there are run, doctor, advise, estimate, memory, train, "
+            "no command 'xyzzy'; there are run, doctor, advise, estimate, ui, memory, train, "
             "launch, migrate, recipe, bench, calibrate, compare, diagnose, tune, export, edge, "
             "models, serve, report, runs, gpus, offers, cache and data",
         ),

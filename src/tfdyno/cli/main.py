@@ -47,6 +47,7 @@ _LISTED = {
     "Choose": (
         ("choose.advise", "Rank GPUs and cloud offers for a training run, with the cost."),
         ("choose.estimate", "Predict time and memory of a step on one GPU or many."),
+        ("choose.ui", "Show a local page that answers while you move its controls."),
         ("choose.memory", "Show where the memory of a step goes, and plan how to fit a card."),
     ),
     "Train": (

@@ -205,3 +205,29 @@ def test_the_price_of_a_card_is_the_own_one() -> None:
     price = price_of(find("h100-sxm5-80gb"))
     assert price is not None
     assert (price.offer, price.usd_per_h) == ("aws/rack//reserved", 99.0 / 8)
+
+
+def test_your_own_price_takes_the_place_of_all_offers() -> None:
+    (supply,) = supplies(Conditions(gpus=(find("l4"),), counts=(4,), usd_per_h=2.5))
+    assert (supply.gpu.slug, supply.count) == ("l4", 4)
+    assert supply.offer is not None
+    assert (supply.offer.provider, supply.offer.gpu_count, supply.offer.usd_per_h) == (
+        "own-price", 4, 2.5,
+    )  # fmt: skip
+    assert not is_stale(supply.offer)  # it is of today
+
+
+@pytest.mark.parametrize(
+    ("conditions", "sentence"),
+    [
+        (Conditions(usd_per_h=1.0), "is the price of one machine"),
+        (Conditions(usd_per_h=1.0, gpus=(find("l4"), find("t4"))), "is the price of one machine"),
+        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), counts=(1, 2)), "price of one machine"),
+        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), spot=True), "contradicts --provider"),
+        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), owned=(find("t4"),)), "contradicts"),
+        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), providers=("aws",)), "contradicts"),
+    ],
+)
+def test_a_price_is_of_one_machine(conditions: Conditions, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        supplies(conditions)

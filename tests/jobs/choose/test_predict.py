@@ -337,3 +337,30 @@ def test_a_step_by_operation_has_more_kernels_and_the_same_arithmetic() -> None:
         for one in (traced.program, traced.per_op)
     ]
     assert flops[0] == pytest.approx(flops[1])
+
+
+def test_kept_estimates_are_told_apart_by_all_that_was_asked() -> None:
+    plain = predictor(batch=64)
+    kept = replace(plain, traced=replace(plain.traced, estimates={}))
+    asked = [
+        (made, gpu, replicas, batch)
+        for made in (kept, replace(kept, execution="graph"), replace(kept, precision="float32"))
+        for gpu in (T4, A100)
+        for replicas in (1, 2)
+        for batch in (0, 32)
+    ]
+    for _ in range(2):
+        for made, gpu, replicas, batch in asked:
+            alone = replace(made, traced=replace(made.traced, estimates=None))
+            found = made.estimate(gpu, replicas=replicas, batch_size=batch)
+            assert found == alone.estimate(gpu, replicas=replicas, batch_size=batch)
+    assert kept.traced.estimates is not None
+    assert len(kept.traced.estimates) == len(asked)
+
+
+def test_details_and_compiled_programs_are_estimated_anew() -> None:
+    plain = predictor(batch=64)
+    kept = replace(plain, traced=replace(plain.traced, estimates={}))
+    assert kept.estimate(T4, details=True).layers
+    with_exact(kept).estimate(T4)
+    assert kept.traced.estimates == {}

@@ -1,5 +1,5 @@
 """Commands that choose: advise, estimate, memory, gpus, offers, calibrate.
 
 Others use ``advise``, ``cache``, ``calibrate``, ``can_run``, ``estimate``, ``gpus``, ``memory``,
-``offers``; the rest is private.
+``offers``, ``ui``; the rest is private.
 """

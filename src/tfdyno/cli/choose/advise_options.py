@@ -82,7 +82,9 @@ class Options(PredictOptions):
         help="Serve: latency by batch of a machine of yours, such as a CPU.",
     )  # fmt: skip
     usd_per_h: float | None = option(
-        type=Positive("price"), metavar="US$", help="Serve: price of the machine of --measured."
+        type=Positive("price"),
+        metavar="US$",
+        help="Your own price of the machine: of --gpu and --count, or of --measured.",
     )
     output: Path | None = option(type=PATH, metavar="FILE", help="Serve: write the answer as JSON.")
     show_all: bool = flag("--all", help="Show every row.")
@@ -104,4 +106,5 @@ def conditions_of(options: Options) -> Conditions:
         offers_file=options.offers,
         scenario=options.scenario,
         max_nodes=options.max_nodes or 1,
+        usd_per_h=0.0 if options.measured else options.usd_per_h or 0.0,
     )

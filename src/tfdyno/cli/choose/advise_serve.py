@@ -21,14 +21,15 @@ MOST_REQUESTS = 1e12
 MOST_PEAK = 1000.0
 
 _ASKED = ("requests_per_day", "p99_ms")
-_MORE = ("peak_factor", "rows_per_request", "payload", "spare", "measured", "usd_per_h", "output")
+_MORE = ("peak_factor", "rows_per_request", "payload", "spare", "measured", "output")
 _OF_TRAINING = ("steps", "epochs", "samples", "deadline_h", "feed", "max_nodes", "network", "link",
                 "global_batch", "batch_size")  # fmt: skip
 
 
 def is_service(options: Options) -> bool:
     """Return whether a service is to be sized; raises ``UsageError`` on contradicting options."""
-    asked, more = given(options, *_ASKED), given(options, *_MORE)
+    of_service = (*_MORE, "usd_per_h") if options.scenario == "serve" else _MORE
+    asked, more = given(options, *_ASKED), given(options, *of_service)
     if not asked and not more:
         return False
     if options.scenario != "serve":

@@ -21,6 +21,10 @@ SMALL_POWER_W = 75.0
 """What a PCIe slot gives: an edge box seldom has a power cable for a card."""
 
 
+OWN_PRICE = "own-price"
+"""In the place of the provider, where the user gave the price of a machine."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
     """What the user rules out, and what the user has."""
@@ -37,6 +41,8 @@ class Conditions:
     scenario: Scenario = "research"
     max_nodes: int = 1
     """Most machines of one offer that train together."""
+    usd_per_h: float = 0.0
+    """The user's own price of one machine with so many of the one card; 0: the offers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +63,8 @@ def supplies(conditions: Conditions) -> tuple[Supply, ...]:
     Raises:
         UsageError: A provider is unknown, the offers file is no price list, or nothing is left.
     """
+    if conditions.usd_per_h:
+        return (_own_machine(conditions),)
     cards = _cards(conditions)
     rented = conditions.scenario != "edge"
     offered = _cheapest_regions(_chosen_offers(conditions, cards)) if rented else []
@@ -224,6 +232,34 @@ def share_of(gpu: Gpu, share: float) -> Gpu:
         nvlink_bytes_per_s=0.0,
         launch_price_usd=0.0,
     )
+
+
+def _own_machine(conditions: Conditions) -> Supply:
+    """Return the machine whose price the user gave; raises ``UsageError`` where it is not one."""
+    if len(conditions.gpus) != 1 or len(conditions.counts) > 1:
+        raise UsageError(
+            "--usd-per-h is the price of one machine",
+            why="it has so many of one card",
+            remedy="name them with --gpu and --count",
+        )
+    if conditions.providers or conditions.owned or conditions.spot is not None:
+        raise UsageError(
+            "--usd-per-h contradicts --provider, --owned and --spot",
+            why="it takes the place of all offers",
+            remedy="leave it or them out",
+        )
+    gpu, count = conditions.gpus[0], conditions.counts[0] if conditions.counts else 1
+    offer = replace(
+        _owned(gpu),
+        slug=f"{OWN_PRICE}/{count}x{gpu.slug}",
+        provider=OWN_PRICE,
+        instance=f"{count} x {gpu.name}",
+        gpu_count=count,
+        usd_per_h=conditions.usd_per_h,
+        priced_on=today().isoformat(),
+        date_precision="day",
+    )
+    return Supply(gpu=gpu, count=count, offer=offer)
 
 
 def _owned(gpu: Gpu) -> Offer:

@@ -85,6 +85,20 @@ class Predictor(StepSettings):
         explained: bool = False,
     ) -> Estimate:
         """Estimate one step on ``replicas`` cards; ``batch_size`` 0 is the predictor's own."""
+        size = batch_size or self.batch_size
+        kept = self.traced.estimates
+        moved = self.exact or self.proven or self.anchors or self.sweeps.cards
+        if kept is None or details or moved:
+            return self._estimate(gpu, replicas, size, details, explained)
+        own = (self.precision, self.execution, self.link, self.network, self.gpus_per_node)
+        key = (gpu, replicas, size, explained, *own)
+        if key not in kept:
+            kept[key] = self._estimate(gpu, replicas, size, details, explained)
+        return kept[key]
+
+    def _estimate(
+        self, gpu: Gpu, replicas: int, size: int, details: bool, explained: bool
+    ) -> Estimate:
         from tfdyno.model.time.batch_copy import copy_s, fit_step_s
         from tfdyno.model.time.estimate import StepCase, estimate_step
         from tfdyno.model.time.recalibration import recalibrated
@@ -93,7 +107,6 @@ class Predictor(StepSettings):
         execution = self.execution_on(gpu, replicas)
         quick = self._quick(gpu, execution)
         held = self._quick(gpu) if execution == "eager-torch" else quick
-        size = batch_size or self.batch_size
         # what XLA's compiler says holds for XLA only
         compiled = self._compiled(gpu, size) if execution == "xla" else None
         settled = (self._proof(gpu, size) if execution == "xla" else None) or compiled

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,6 +19,7 @@ from tfdyno.catalog.generations import lowering_of, newest, software, software_f
 from tfdyno.core.base.codec import from_json, to_json
 from tfdyno.core.base.errors import Failure, UsageError
 from tfdyno.core.base.version import PACKAGE
+from tfdyno.core.choose.estimate import Estimate
 from tfdyno.core.choose.generation import Software
 from tfdyno.core.choose.program import Program
 from tfdyno.core.choose.workload import Trace, Workload
@@ -78,6 +79,8 @@ class Traced:
     per_primitive_widened: Program | None = None
     software: Software = field(default_factory=newest)
     """Release that the programs are of and that estimates are for."""
+    estimates: dict[object, Estimate] | None = field(default=None, compare=False, repr=False)
+    """Estimates of this trace by what was asked, where it is kept between questions."""
 
 
 def trace(
@@ -136,14 +139,15 @@ def kept_trace(workload: Workload, *, batch_size: int | None = None) -> Traced |
 
 
 def _read(folder: Path, software: Software) -> Traced:
+    programs: dict[str, Any] = {
+        name: msgspec.json.decode((folder / f"{name}.json").read_bytes(), type=Program | None)
+        for name in _PROGRAMS
+    }
     return Traced(
         trace=from_json((folder / "trace.json").read_bytes(), Trace, where="the cached trace"),
         stablehlo_path=folder / "step.mlirbc",
         software=software,
-        **{
-            name: msgspec.json.decode((folder / f"{name}.json").read_bytes(), type=Program | None)
-            for name in _PROGRAMS
-        },
+        **programs,
     )
 
 

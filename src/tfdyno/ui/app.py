@@ -1,0 +1,121 @@
+"""The routes: the page, its style and script, and the answers that it draws."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tfdyno.core.base.codec import to_json
+from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.ui import answers, page
+from tfdyno.ui.guard import Guard, error
+from tfdyno.ui.settings import read_settings
+from tfdyno.ui.traces import NotTraced, Traces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.ui.settings import Settings
+
+    Answering = Callable[[Settings, Workload | None, Traces], bytes]
+
+JSON = "application/json"
+
+
+def app_of(given: Workload | None, *, token: str, port: int) -> ASGIApp:
+    """Make the app.
+
+    Args:
+        given: The workload of the command line, which the page may have traced; None: only models
+            that come with Keras and tfdyno.
+        token: That each question has to bring.
+        port: That the server listens on, for the check of who asks.
+    """
+    traces = Traces()
+    # What follows a slider at once does not wait for the ranking of all cards.
+    quick, slow = _Lane(), _Lane()
+    routes = [
+        *(_file(path, content, kind) for path, content, kind in page.files()),
+        Route("/api/state", partial(_state, page.state(given))),
+    ]
+    for path, answering, lane in (
+        ("/api/step", answers.step_answer, quick),
+        ("/api/run", answers.run_answer, slow),
+        ("/api/ranking", answers.ranking_answer, slow),
+    ):
+        routes.append(Route(path, _asking(answering, given, traces, lane)))
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _no_page})
+    return Guard(app, token=token, port=port)
+
+
+class _Lane:
+    """Questions that are answered one after the other, beside those of other lanes."""
+
+    def __init__(self) -> None:
+        self._limiter: CapacityLimiter | None = None
+
+    @property
+    def limiter(self) -> CapacityLimiter:
+        """Made within the event loop."""
+        if self._limiter is None:
+            self._limiter = CapacityLimiter(1)
+        return self._limiter
+
+
+def _file(path: str, content: bytes, kind: str) -> Route:
+    async def send(_request: Request) -> Response:
+        return Response(content, media_type=kind)
+
+    return Route(path, send)
+
+
+async def _state(content: bytes, _request: Request) -> Response:
+    return Response(content, media_type=JSON)
+
+
+def _asking(
+    answering: Answering, given: Workload | None, traces: Traces, lane: _Lane
+) -> Callable[[Request], object]:
+    async def answer(request: Request) -> Response:
+        try:
+            asked = read_settings(request.query_params.multi_items())
+            async with lane.limiter:
+                if await request.is_disconnected():  # the slider went on
+                    return error(499, "nobody waits for this answer")
+                content = await to_thread.run_sync(answering, asked, given, traces)
+        except NotTraced as making:
+            return Response(to_json({"tracing": making.stage}), 202, media_type=JSON)
+        except TfdynoError as wrong:
+            return Response(
+                to_json({"error": str(wrong)}),
+                400 if isinstance(wrong, UsageError) else 500,
+                media_type=JSON,
+            )
+        except Exception as wrong:  # the last resort: a sentence instead of a traceback
+            return _defect(request, wrong)
+        return Response(content, media_type=JSON)
+
+    return answer
+
+
+async def _no_page(_request: Request, wrong: Exception) -> Response:
+    status = wrong.status_code if isinstance(wrong, HTTPException) else 404
+    return error(status, "there is no such page", "ask for /")
+
+
+def _defect(request: Request, wrong: Exception) -> Response:
+    """Say what went wrong in one sentence, here and on the terminal; no traceback."""
+    what = " ".join(f"{type(wrong).__name__}: {wrong}".split())
+    print(f"tfdyno: defect at {request.url.path} ({what}).", file=sys.stderr)
+    return error(500, f"defect in tfdyno ({what})", "please report it")

@@ -1,0 +1,77 @@
+"""What the browser is given: page, style, script, and what the controls offer."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.gpus import all_gpus
+from tfdyno.catalog.tasks import PREFIX, standard_tasks
+from tfdyno.core.base import settings
+from tfdyno.core.base.codec import to_json
+from tfdyno.core.base.version import PACKAGE
+from tfdyno.core.choose.hardware import VENDOR
+from tfdyno.ui.settings import APPLICATIONS, KERAS
+from tfdyno.ui.texts import TEXTS
+from tfdyno.view.base.template import script_safe
+from tfdyno.view.draw.palette import variables
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.workload import Workload
+
+FILES = PACKAGE / "ui" / "files"
+STYLE = PACKAGE / "view" / "templates" / "report.css"
+"""The style of the report page, which this one shares."""
+FIRST = f"{KERAS}ResNet50"
+FIRST_GPU = "a100-sxm4-80gb"
+COUNTS = (1, 2, 4, 8, 16, 32, 64)
+_NAME = re.compile(r"\{\{(\w+)\}\}")
+
+
+def files() -> tuple[tuple[str, bytes, str], ...]:
+    """Return path, content and type of all that holds no answer."""
+    return (
+        ("/", _page("en").encode(), "text/html"),
+        ("/ui.css", _style().encode(), "text/css"),
+        ("/ui.js", (FILES / "ui.js").read_bytes(), "text/javascript"),
+    )
+
+
+def state(given: Workload | None) -> bytes:
+    """Return what the controls offer, as JSON."""
+    cards = [
+        {"slug": gpu.slug, "name": gpu.name, "group": gpu.architecture}
+        for gpu in all_gpus()
+        if gpu.vendor.upper() == VENDOR
+    ]
+    own = [given.reference] if given else []
+    return to_json(
+        {
+            "workload": given.reference if given else FIRST,
+            "workloads": [
+                *own, *(f"{KERAS}{name}" for name in APPLICATIONS),
+                *(f"{PREFIX}{name}" for name in standard_tasks()),
+            ],
+            "gpu": FIRST_GPU,
+            "gpus": cards,
+            "counts": COUNTS,
+            "precisions": settings.PRECISIONS,
+            "executions": settings.TRAINED_EXECUTIONS,
+        }
+    )  # fmt: skip
+
+
+def _page(language: str) -> str:
+    texts = TEXTS[language]
+    values = {name: html.escape(text) for name, text in texts.items()}
+    values |= {"lang": language, "json": script_safe(to_json(texts).decode())}
+    return _NAME.sub(lambda found: values[found[1]], (FILES / "page.html").read_text("utf-8"))
+
+
+def _style() -> str:
+    themes = (
+        f":root{{color-scheme:light dark;{variables('light')}}}",
+        f"@media (prefers-color-scheme:dark){{:root{{{variables('dark')}}}}}",
+    )
+    return "\n".join([*themes, *(path.read_text("utf-8") for path in (STYLE, FILES / "ui.css"))])

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import pytest
+from tests.ui.running import Running, running
+from tests.ui.what_ifs import MODEL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ASKED = {"workload": MODEL, "gpu": "l4", "batch_size": "8"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running() as found:
+        yield found
+
+
+def test_each_panel_has_its_command_and_its_document(server: Running) -> None:
+    keys = {"step": "estimates", "run": "picks", "ranking": "picks"}
+    for path, key in keys.items():
+        status, found = server.json(f"/api/{path}?{urlencode(ASKED)}")
+        assert status == 200
+        assert found["command"].startswith("tfdyno ")
+        assert key in found["document"]
+
+
+def test_your_own_price_is_what_the_run_costs(server: Running) -> None:
+    asked = {**ASKED, "count": "2", "usd_per_h": "3", "samples": "1000000", "epochs": "7"}
+    _, found = server.json(f"/api/run?{urlencode(asked)}")
+    (row,) = found["document"]["ranking"]
+    assert (row["provider"], row["count"], row["usd_per_h"]) == ("own-price", 2, 3.0)
+    assert row["cost_usd"] == pytest.approx(3.0 * row["hours"])
+    assert found["document"]["run"]["samples"] == 7_000_000
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"gpu": "t44"}, "there is no GPU 't44'"),
+        ({"batch_size": "1e99"}, "batch size 1e99 is not possible"),
+        ({"batch_size": "-0"}, "batch size -0 is not possible"),
+        ({"workload": "os:system"}, "the page does not run os:system"),
+        ({"workload": "<script>"}, "the page does not run <script>"),
+        ({"wrong": "1"}, "setting 'wrong' is not one of"),
+        ({"gpu": "ä" * 300}, "there is no GPU"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(
+    server: Running, more: dict[str, str], sentence: str
+) -> None:
+    for path in ("step", "run", "ranking"):
+        status, found = server.json(f"/api/{path}?{urlencode({**ASKED, **more})}")
+        assert status == 400
+        assert found["error"].startswith(sentence)
+        assert set(found) == {"error"}
+
+
+def test_what_is_not_there_is_told_as_json(server: Running) -> None:
+    for path in ("/nothing", "/api/", "/api/step/more", "/../etc/passwd", "/%00", "//"):
+        status, _, body = server.get(path)
+        assert (status, json.loads(body)) == (404, {"error": "there is no such page; ask for /."})
+
+
+def test_a_workload_that_fails_is_told_and_asked_for_again(tmp_path: Path) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text("raise ValueError('the data are not there')")
+    with running(str(script)) as found:
+        query = urlencode({"workload": str(script), "gpu": "l4"})
+        for _ in range(2):
+            status, told = found.json(f"/api/step?{query}")
+            assert status == 400
+            assert "the data are not there" in told["error"]
+
+
+def test_the_state_lists_what_the_controls_offer(server: Running) -> None:
+    _, found = server.json("/api/state")
+    assert found["workload"] == found["workloads"][0] == MODEL
+    assert {"slug": "l4", "name": "L4", "group": "Ada Lovelace"} in found["gpus"]
+    assert {one["slug"] for one in found["gpus"]} >= {"a100-sxm4-80gb", "rtx-4090"}

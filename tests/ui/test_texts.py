@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tfdyno.ui.page import FILES
+from tfdyno.ui.texts import LANGUAGES, TEXTS
+
+
+def used() -> set[str]:
+    """Names that page and script take from the table."""
+    page, script = ((FILES / name).read_text() for name in ("page.html", "ui.js"))
+    found = set(re.findall(r"\{\{(\w+)\}\}", page)) - {"lang", "json"}
+    found |= set(re.findall(r"\bt\.(\w+)", script))
+    found |= {f"cmd_{name}" for name in ("step", "run", "ranking")}
+    return found
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_text_that_the_page_shows_is_in_the_table(language: str) -> None:
+    assert used() - set(TEXTS[language]) == set()
+
+
+def test_no_text_is_left_over() -> None:
+    script = (FILES / "ui.js").read_text()
+    quoted = set(re.findall(r'"([\w-]+)"', script))
+    assert set(TEXTS["en"]) - used() - quoted == set()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_language_has_all_texts_with_the_same_places(language: str) -> None:
+    assert set(TEXTS[language]) == set(TEXTS["en"])
+    for name, text in TEXTS["en"].items():
+        wanted = re.findall(r"\{\w+\}", text)
+        assert sorted(re.findall(r"\{\w+\}", TEXTS[language][name])) == sorted(wanted), name
