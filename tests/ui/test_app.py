@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
+from tests import past_runs
+from tests.past_runs import DOCUMENTS
 from tests.ui.running import Running, running
 from tests.ui.what_ifs import MODEL
 
@@ -83,3 +86,39 @@ def test_the_state_lists_what_the_controls_offer(server: Running) -> None:
     assert found["workload"] == found["workloads"][0] == MODEL
     assert {"slug": "l4", "name": "L4", "group": "Ada Lovelace"} in found["gpus"]
     assert {one["slug"] for one in found["gpus"]} >= {"a100-sxm4-80gb", "rtx-4090"}
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Running]:
+    shutil.copytree(DOCUMENTS, tmp_path / "answers")
+    past_runs.two_runs(tmp_path)
+    with running(MODEL, "--folder", str(tmp_path)) as found:
+        yield found
+
+
+def test_the_results_of_the_folder_are_listed_and_compared(shelf: Running) -> None:
+    status, found = shelf.json("/api/results")
+    assert (status, found["notes"]) == (200, [])
+    rows = {row["place"]: row for row in found["rows"]}
+    bench = rows["answers/bench.json"]
+    assert (bench["kind"], bench["kind_words"]) == ("bench", "Speed")
+    assert bench["figures"][0].startswith("throughput: 167 samples/s")
+    query = urlencode({"before": bench["id"], "after": rows["answers/bench-fast.json"]["id"]})
+    status, found = shelf.json(f"/api/difference?{query}")
+    assert status == 200
+    (speed,) = [row for row in found["rows"] if row["figure"] == "Throughput"]
+    assert speed["verdict"] == "no_difference"
+    assert speed["words"] == "No difference, 1.083x (0.83–1.41, 99 %)"
+
+
+@pytest.mark.parametrize(
+    "query", ["", "before=a", "before=a&after=b", "before=../../etc&after=passwd", "x=1"]
+)
+def test_a_difference_of_what_is_not_there_is_refused(shelf: Running, query: str) -> None:
+    status, found = shelf.json(f"/api/difference?{query}")
+    assert (status, set(found)) == (400, {"error"})
+
+
+def test_results_are_for_who_has_the_token(shelf: Running) -> None:
+    for path in ("/api/results", "/api/difference?before=a&after=b"):
+        assert shelf.get(path, authorization="")[0] == 401

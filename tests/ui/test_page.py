@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode
 
 import pytest
-from tests import chromium
+from tests import chromium, past_runs
 from tests.ui.running import Running, running
 from tests.ui.what_ifs import GIVEN, MODEL
 
@@ -31,13 +32,14 @@ return [...document.querySelectorAll("main *, header *, footer *")].filter((one)
 
 
 def test_the_page_loads_nothing_from_anywhere_and_holds_no_inline_code() -> None:
-    whole, style, script = (content.decode() for _, content, _ in page.files())
-    assert "{{" not in whole
-    assert re.findall(r"(?:src|href)=\"([^\"]+)\"", whole) == [
-        "data:,", "/ui.css", "#answer", "/ui.js",
-    ]  # fmt: skip
-    assert not re.search(r"<script(?! type=\"application/json\"| src=)|\sstyle=|\son\w+=", whole)
-    for text in (style, script):
+    contents = {path: content.decode() for path, content, _ in page.files()}
+    for whole in (contents.pop("/"), contents.pop("/results")):
+        assert "{{" not in whole
+        linked = set(re.findall(r"(?:src|href)=\"([^\"]+)\"", whole))
+        assert linked <= {"data:,", "#answer", "/", "/results", *contents}
+        code = r"<script(?! type=\"application/json\"| src=)|\sstyle=|\son\w+="
+        assert not re.search(code, whole)
+    for text in contents.values():
         assert set(re.findall(r"https?://[^\s\"']+", text)) <= {"http://www.w3.org/2000/svg"}
         assert "@import" not in text
 
@@ -276,3 +278,48 @@ def test_without_a_token_the_page_says_what_to_open(tab: Page, server: Running) 
     assert shown(tab, "#told") == (
         "This page has no token: open the address that tfdyno ui printed."
     )
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("results")
+    shutil.copytree(past_runs.DOCUMENTS, folder / "answers")
+    with running("--folder", str(folder)) as found:
+        yield found
+
+
+@needs_browser
+@pytest.mark.browser
+def test_results_are_filtered_and_two_of_them_compared(tab: Page, shelf: Running) -> None:
+    tab.size(1180, 1000)
+    tab.open("about:blank")
+    tab.run("document.body.dataset.ready = '';")
+    tab.open(shelf.url.replace("/#", "/results#"))
+    tab.wait(READY)
+    rows = "return document.querySelectorAll('#results tbody tr').length;"
+    assert tab.run(rows) == 12
+    tab.run(SET % (*['"kind"'] * 2, '"bench"'))
+    assert tab.run(rows) == 2
+    assert shown(tab, "#count") == "2 of 12"
+    for name in ("bench.json", "bench-fast.json"):
+        tab.run(f"document.querySelector('[aria-label$=\"/{name}\"]').click();")
+    tab.wait("document.querySelector('#gained tbody tr')")
+    assert shown(tab, "#sides") == "From answers/bench.json to answers/bench-fast.json"
+    assert "No difference, 1.083x" in shown(tab, "#gained tbody tr")
+    link = tab.run("return location.href;")
+    assert shelf.token not in link
+    tab.open("about:blank")
+    tab.open(link)
+    tab.wait("document.querySelector('#gained tbody tr')")
+    tab.wait("document.querySelectorAll('#results tbody tr').length === 2")
+    for width_px in (360, 1180):
+        tab.size(width_px, 900)
+        assert tab.run(WIDER) == []
+        assert tab.run("return document.documentElement.scrollWidth;") <= width_px
+
+
+def test_words_of_a_file_are_text_on_the_page() -> None:
+    """No script puts what it was sent into the page as markup."""
+    for path in page.FILES.glob("*.js"):
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|"
+                             r"new Function", path.read_text())  # fmt: skip

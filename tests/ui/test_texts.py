@@ -10,7 +10,10 @@ from tfdyno.ui.texts import LANGUAGES, TEXTS
 
 def used() -> set[str]:
     """Names that page and script take from the table."""
-    page, script = ((FILES / name).read_text() for name in ("page.html", "ui.js"))
+    page, script = (
+        "".join(path.read_text() for path in sorted(FILES.glob(pattern)))
+        for pattern in ("*.html", "*.js")
+    )
     found = set(re.findall(r"\{\{(\w+)\}\}", page)) - {"lang", "json"}
     found |= set(re.findall(r"\bt\.(\w+)", script))
     found |= {f"cmd_{name}" for name in ("step", "run", "ranking")}
@@ -23,7 +26,7 @@ def test_every_text_that_the_page_shows_is_in_the_table(language: str) -> None:
 
 
 def test_no_text_is_left_over() -> None:
-    script = (FILES / "ui.js").read_text()
+    script = "".join(path.read_text() for path in FILES.glob("*.js"))
     quoted = set(re.findall(r'"([\w-]+)"', script))
     assert set(TEXTS["en"]) - used() - quoted == set()
 

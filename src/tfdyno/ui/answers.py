@@ -6,22 +6,29 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.base.codec import to_json
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.project.project import FOLDER
 from tfdyno.jobs.choose import advise as advising
 from tfdyno.jobs.choose import estimate as estimating
 from tfdyno.jobs.choose.market import Conditions
 from tfdyno.ui import settings
 from tfdyno.view.base.documents import advice_document, estimate_document
 from tfdyno.view.choose.figure_roofline import roofs
+from tfdyno.words.base.amounts import capital
+from tfdyno.words.project import report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.workload import Workload
     from tfdyno.jobs.choose.trace import Traced
+    from tfdyno.jobs.project.results import Reader
     from tfdyno.ui.settings import Settings
     from tfdyno.ui.traces import Traces
 
+MOST_FIGURES = 4
+"""Of a result that are shown in its row."""
 _SPOT = {"every": None, "no-spot": False, "spot": True}
 
 
@@ -70,6 +77,46 @@ def ranking_answer(asked: Settings, given: Workload | None, traces: Traces) -> b
     conditions = Conditions(spot=_SPOT[asked.offers])
     document = _advice(asked, traces.of(workload, asked.batch_size), conditions)
     return _answer(settings.ranking_words(asked, workload), document)
+
+
+def results_answer(reader: Reader) -> bytes:
+    """Answer what results there are below the folder, the newest first."""
+    found = reader.shelf()
+    rest = (f"{found.left_out:,} older ones are not shown",) if found.left_out else ()
+    rows = [
+        {
+            "id": one.id,
+            "place": one.place,
+            "title": one.told.run.step if one.place.startswith(f"{FOLDER}:") else "",
+            "kind": one.told.kind,
+            "kind_words": report.TITLES[one.told.kind],
+            "when": report.when(one.made_at),
+            "answer": one.told.answer,
+            "figures": [report.titled_words(each) for each in one.told.figures[:MOST_FIGURES]],
+        }
+        for one in found.results
+    ]
+    notes = [*found.troubles, *rest]
+    return to_json({"folder": str(reader.folder.resolve()), "rows": rows, "notes": notes})
+
+
+def difference_answer(reader: Reader, query: Iterable[tuple[str, str]]) -> bytes:
+    """Answer what changed from one result to another; raises ``UsageError``."""
+    given = dict(query)
+    if set(given) != {"before", "after"}:
+        raise UsageError("a difference is of two results", remedy="give before and after")
+    gained = reader.difference(given["before"], given["after"])
+    rows = [
+        {
+            "figure": f"{one.figure}, {one.of}" if one.of else one.figure,
+            "before": report.figure_words(one.before),
+            "after": report.figure_words(one.after),
+            "verdict": one.verdict,
+            "words": capital(report.verdict_words(one)),
+        }
+        for one in gained
+    ]
+    return to_json({"rows": rows})
 
 
 def _advice(asked: Settings, traced: Traced, conditions: Conditions) -> object:

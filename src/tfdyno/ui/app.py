@@ -14,13 +14,15 @@ from starlette.routing import Route
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.jobs.project.results import Reader
 from tfdyno.ui import answers, page
 from tfdyno.ui.guard import Guard, error
 from tfdyno.ui.settings import read_settings
 from tfdyno.ui.traces import NotTraced, Traces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Iterable
+    from pathlib import Path
 
     from starlette.requests import Request
     from starlette.types import ASGIApp
@@ -28,17 +30,19 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
     from tfdyno.ui.settings import Settings
 
+    Query = Iterable[tuple[str, str]]
     Answering = Callable[[Settings, Workload | None, Traces], bytes]
 
 JSON = "application/json"
 
 
-def app_of(given: Workload | None, *, token: str, port: int) -> ASGIApp:
+def app_of(given: Workload | None, *, folder: Path, token: str, port: int) -> ASGIApp:
     """Make the app.
 
     Args:
         given: The workload of the command line, which the page may have traced; None: only models
             that come with Keras and tfdyno.
+        folder: Whose results are shown.
         token: That each question has to bring.
         port: That the server listens on, for the check of who asks.
     """
@@ -54,7 +58,12 @@ def app_of(given: Workload | None, *, token: str, port: int) -> ASGIApp:
         ("/api/run", answers.run_answer, slow),
         ("/api/ranking", answers.ranking_answer, slow),
     ):
-        routes.append(Route(path, _asking(answering, given, traces, lane)))
+        routes.append(Route(path, _asking(partial(_what_if, answering, given, traces), lane)))
+    reader = Reader(folder=folder)
+    routes += [
+        Route("/api/results", _asking(lambda _: answers.results_answer(reader), slow)),
+        Route("/api/difference", _asking(partial(answers.difference_answer, reader), slow)),
+    ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_page})
     return Guard(app, token=token, port=port)
 
@@ -84,16 +93,20 @@ async def _state(content: bytes, _request: Request) -> Response:
     return Response(content, media_type=JSON)
 
 
+def _what_if(answering: Answering, given: Workload | None, traces: Traces, query: Query) -> bytes:
+    return answering(read_settings(query), given, traces)
+
+
 def _asking(
-    answering: Answering, given: Workload | None, traces: Traces, lane: _Lane
-) -> Callable[[Request], object]:
+    answering: Callable[[Query], bytes], lane: _Lane
+) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
-            asked = read_settings(request.query_params.multi_items())
             async with lane.limiter:
                 if await request.is_disconnected():  # the slider went on
                     return error(499, "nobody waits for this answer")
-                content = await to_thread.run_sync(answering, asked, given, traces)
+                query = request.query_params.multi_items()
+                content = await to_thread.run_sync(answering, query)
         except NotTraced as making:
             return Response(to_json({"tracing": making.stage}), 202, media_type=JSON)
         except TfdynoError as wrong:

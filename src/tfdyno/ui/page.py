@@ -32,9 +32,13 @@ _NAME = re.compile(r"\{\{(\w+)\}\}")
 def files() -> tuple[tuple[str, bytes, str], ...]:
     """Return path, content and type of all that holds no answer."""
     return (
-        ("/", _page("en").encode(), "text/html"),
+        ("/", _page("page.html", "en").encode(), "text/html"),
+        ("/results", _page("results.html", "en").encode(), "text/html"),
         ("/ui.css", _style().encode(), "text/css"),
-        ("/ui.js", (FILES / "ui.js").read_bytes(), "text/javascript"),
+        *(
+            (f"/{name}", (FILES / name).read_bytes(), "text/javascript")
+            for name in ("common.js", "ui.js", "results.js")
+        ),
     )
 
 
@@ -62,11 +66,11 @@ def state(given: Workload | None) -> bytes:
     )  # fmt: skip
 
 
-def _page(language: str) -> str:
+def _page(name: str, language: str) -> str:
     texts = TEXTS[language]
     values = {name: html.escape(text) for name, text in texts.items()}
     values |= {"lang": language, "json": script_safe(to_json(texts).decode())}
-    return _NAME.sub(lambda found: values[found[1]], (FILES / "page.html").read_text("utf-8"))
+    return _NAME.sub(lambda found: values[found[1]], (FILES / name).read_text("utf-8"))
 
 
 def _style() -> str:

@@ -17,6 +17,7 @@ from tfdyno.ui.app import app_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tfdyno.core.choose.workload import Workload
 
@@ -27,11 +28,14 @@ MOST_CLIENTS = 256
 """Connections at once; whoever comes later is told to come again."""
 
 
-def serve(given: Workload | None, *, port: int | None, ready: Callable[[str], None]) -> None:
+def serve(
+    given: Workload | None, *, folder: Path, port: int | None, ready: Callable[[str], None]
+) -> None:
     """Serve until Ctrl-C.
 
     Args:
         given: The workload of the command line.
+        folder: Whose results are shown.
         port: To listen on; 0: any that is free; None: the usual one, or any if it is taken.
         ready: Called with the address, which holds the token, once clients are heard.
 
@@ -44,7 +48,7 @@ def serve(given: Workload | None, *, port: int | None, ready: Callable[[str], No
         number = listener.getsockname()[1]
         server = _Server(
             uvicorn.Config(
-                app_of(given, token=token, port=number),
+                app_of(given, folder=folder, token=token, port=number),
                 http=_Protocol,
                 loop="asyncio",
                 ws="none",

@@ -39,6 +39,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(missing: s
         (["keras"], "names no workload"),
         (["keras:ResNet50", "--", "--lr", "1"], "keras:ResNet50 takes no arguments"),
         (["--port", "99999"], "is not possible"),
+        (["--folder", "nowhere"], "there is no folder nowhere"),
         (["--port", "-1"], "is not possible"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from tests.past_runs import FIRST, project_run, step_run
 
 from tfdyno.core.project.report import Change, Gained, KeyFigure, RunTold, StepTold
+from tfdyno.model.choose.run_gain import gained
 from tfdyno.words.project.report import (
     basis_words,
     change_words,
@@ -21,6 +22,7 @@ from tfdyno.words.project.report import (
     step_count,
     step_counts,
     titled_words,
+    verdict_words,
     why_words,
 )
 
@@ -209,3 +211,12 @@ def test_an_error_is_a_sentence_and_counts_and_times_add_up() -> None:
     run = project_run(FIRST, step_run("a"), step_run("b", status="reused"), failed.run)
     assert step_counts(run) == (1, 1, 1)
     assert duration_words(run) == "25.0 s"
+
+
+def test_a_verdict_alone_is_what_follows_the_two_figures() -> None:
+    size = KeyFigure(name="size", title="Size", value=100.0, basis="exact", better="less")
+    smaller = gained("export", size, replace(size, value=88.0))
+    assert verdict_words(smaller) == "−12%"
+    assert verdict_words(gained("export", size, size)) == "unchanged"
+    estimated = replace(size, basis="estimated")
+    assert verdict_words(gained("export", estimated, size)).startswith("not compared: an estimate")

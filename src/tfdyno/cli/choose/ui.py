@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tfdyno.cli.answer import Answer, tell
-from tfdyno.cli.command import TEXT, argument, command, flag, group, option
+from tfdyno.cli.command import PATH, TEXT, argument, command, flag, group, option
 from tfdyno.cli.options import Telling, Whole
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
@@ -28,6 +29,10 @@ class _Options:
         type=Whole("--port", least=0, most=MOST_PORT),
         help="To listen on; 0: any that is free.  [default: 8710, or any that is free]",
     )  # fmt: skip
+    folder: Path = option(
+        type=PATH, default=Path(), metavar="DIR",
+        help="Whose results the second page shows.  [default: this folder]",
+    )  # fmt: skip
     no_browser: bool = flag(help="Print the address and open nothing.")
     code: CodeOptions = group(CodeOptions)
     told: Telling = group(Telling)
@@ -39,9 +44,11 @@ def ui(options: _Options) -> int:
 
     It listens on this machine only, and runs no code but the trace of WORKLOAD, or of a model of
     Keras that you choose there. Each figure is the answer of a command, which stands beside it.
-    Ctrl-C ends it.
+    A second page has all results below a folder, side by side. Ctrl-C ends it.
     """
     given = _workload(options)
+    if not options.folder.is_dir():
+        raise UsageError(f"there is no folder {options.folder}")
     try:
         from tfdyno.ui.server import serve
     except ModuleNotFoundError as error:
@@ -64,7 +71,7 @@ def ui(options: _Options) -> int:
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     with contextlib.suppress(KeyboardInterrupt):
-        serve(given, port=options.port, ready=ready)
+        serve(given, folder=options.folder, port=options.port, ready=ready)
     return 0
 
 

@@ -148,7 +148,7 @@ def compare_runs(
         sides = told_step(history, old), told_step(history, step)
         for name, side in zip((since, after.id), sides, strict=True):
             notes += [f"{step.step} of {name}: {side.trouble}"] if not side.document else []
-        found += [replace(one, since=since) for one in _gained(*sides)]
+        found += [replace(one, since=since) for one in gained_between(*sides)]
     return RunsCompared(
         before=before.id,
         after=after.id,
@@ -159,7 +159,8 @@ def compare_runs(
     )  # fmt: skip
 
 
-def _gained(old: StepTold, new: StepTold) -> Iterator[Gained]:
+def gained_between(old: StepTold, new: StepTold) -> Iterator[Gained]:
+    """Yield what became of each figure that two steps share; both with their documents."""
     before = {(one.name, one.of): one for one in old.figures}
     sides = _measurements(old, new)
     for figure in new.figures:

@@ -1,24 +1,14 @@
 "use strict";
 (() => {
-  const t = JSON.parse(document.getElementById("texts").textContent);
-  const form = document.getElementById("controls");
-  const at = (id) => document.getElementById(id);
-  const say = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+  const { t, at, say, fragment, token, fetched, el, svg, copy } = page;
+  const form = at("controls");
   const DEFAULTS = { count: "1", offers: "no-spot" };
   const PANELS = ["step", "run", "ranking"];
   const FEW = 12;
   const shown = {};
   let all = false;
 
-  // ---- token and settings: both in the fragment, which is never sent; the token does not stay ----
-  const store = (() => {
-    try { return localStorage; } catch { return { getItem: () => null, setItem: () => {} }; }
-  })();
-  const fragment = new URLSearchParams(location.hash.slice(1));
-  if (fragment.has("token")) store.setItem("token", fragment.get("token"));
-  const token = fragment.get("token") || store.getItem("token");
-  fragment.delete("token");
-
+  // ---- settings, in the fragment as well ----
   const fields = () => [...form.elements].filter((one) => one.name);
   const settings = () => {
     const found = new URLSearchParams();
@@ -52,19 +42,7 @@
   const range = (one, write) => say(t.to, { low: write(one.low), high: write(one.high) });
   const named = (name, count) => (count > 1 ? `${count}\u00a0×\u00a0` : "") + name;
 
-  // ---- building elements; the policy of the page allows no style in markup ----
-  const make = (space, name, attributes, children) => {
-    const made = space ? document.createElementNS(space, name) : document.createElement(name);
-    for (const [key, value] of Object.entries(attributes ?? {})) {
-      if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-      else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value);
-    }
-    made.append(...children.flat().filter((one) => one !== null && one !== undefined));
-    return made;
-  };
-  const el = (name, attributes, ...children) => make("", name, attributes, children);
-  const svg = (name, attributes, ...children) =>
-    make("http://www.w3.org/2000/svg", name, attributes, children);
+  // ---- drawing ----
   const paint = (variable) => `var(--${variable})`;
   const fill = (element, variable, opacity = 1) => {
     element.style.fill = paint(variable);
@@ -333,19 +311,6 @@
   const DRAW = { step: drawStep, run: drawRun, ranking: drawRanking };
 
   // ---- commands, each with a button that copies it ----
-  const copy = async (button, text, done) => {
-    const before = button.textContent;
-    try { await navigator.clipboard.writeText(text); } catch {
-      const area = el("textarea", {}, text);
-      document.body.append(area);
-      area.select();
-      document.execCommand("copy");
-      area.remove();
-      button.focus();
-    }
-    button.textContent = done;
-    setTimeout(() => { button.textContent = before; }, 1500);
-  };
   const drawCommands = () => {
     at("commands").replaceChildren(...PANELS.filter((name) => shown[name]).map((name) => {
       const text = shown[name].command;
@@ -371,10 +336,6 @@
   const tracingWords = t.tracing.split("{")[0];
   const AREAS = { step: ["memory", "split", "roof", "t-step", "t-rate"], run: ["t-hours", "t-cost"], ranking: ["choices"] };
   const late = (name, is) => AREAS[name].forEach((id) => at(id)?.classList.toggle("late", is));
-  const fetched = async (path, signal) => {
-    const answer = await fetch(path, { signal, headers: { authorization: `Bearer ${token}` } });
-    return { status: answer.status, body: await answer.json() };
-  };
   const pause = (ms) => new Promise((done) => setTimeout(done, ms));
   let current = new AbortController();
 

@@ -212,6 +212,12 @@ def gained_words(one: Gained) -> str:
     return f"{name}: {times}{_verdict_words(one)}{since}"
 
 
+def verdict_words(one: Gained) -> str:
+    """Return what two figures say of each other: ``better, 1.2x (1.1–1.3, 99 %)``, ``+12%``."""
+    text = _verdict_words(one).removeprefix("; ")
+    return text.strip(" ()") if one.way == "counts" else text
+
+
 def _verdict_words(one: Gained) -> str:
     if one.verdict == "not_compared":
         return f"; not compared: {one.reason}"

@@ -1,0 +1,213 @@
+"""All results below a folder: documents that commands wrote, kept benches, steps of projects."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import from_json
+from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.measure.measurement_document import bench_document
+from tfdyno.core.project.project import FOLDER, StepRun
+from tfdyno.core.project.report import StepTold
+from tfdyno.jobs.project.report import gained_between, tell
+from tfdyno.jobs.project.runs import runs_of
+from tfdyno.model.measure.summary import summary
+from tfdyno.store.project_history import ProjectHistory
+from tfdyno.store.results import FILE as BENCHES
+from tfdyno.store.results import Results as Benches
+from tfdyno.words.project.key_figures import key_figures, kind_of
+from tfdyno.words.project.step_headline import step_headline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.project.report import Gained, StepKind
+
+MOST_BYTES = 16 * 2**20
+"""Of a document that is read."""
+MOST_RESULTS = 500
+MOST_FOLDERS = 5000
+MOST_DEPTH = 4
+_OTHERS = frozenset(("node_modules", "__pycache__", "site-packages", "venv", FOLDER))
+_KEYS: tuple[tuple[StepKind, str, frozenset[str]], ...] = (
+    ("size", "advise --scenario serve", frozenset(("picks", "ranking", "goal"))),
+    ("advise", "advise", frozenset(("picks", "ranking", "pareto"))),
+    ("estimate", "estimate", frozenset(("estimates", "trace"))),
+    ("diagnose", "diagnose", frozenset(("primary", "findings"))),
+    ("tune", "tune", frozenset(("best", "is_proven", "recipe"))),
+    ("train", "train", frozenset(("history", "checkpoints", "recipe"))),
+    ("export", "export", frozenset(("formats", "gates"))),
+    ("edge", "edge", frozenset(("devices", "need"))),
+    ("models", "models", frozenset(("lineage", "digest", "version"))),
+)
+"""Kind, command, and keys by which a document without a mark of its own is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One answer that is on the disk; its document is read again where it is needed."""
+
+    id: str
+    place: str
+    """Relative to the folder: a file, ``results.sqlite:ID``, or ``tfdyno-project:RUN:STEP``."""
+    made_at: str
+    """UTC, ISO 8601."""
+    told: StepTold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """What is below a folder."""
+
+    results: tuple[Result, ...]
+    """The newest first."""
+    left_out: int = 0
+    """Results beyond the most that are shown."""
+    troubles: tuple[str, ...] = ()
+    """Stores that could not be read, in sentences."""
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads the results below a folder; files that did not change are not read again."""
+
+    folder: Path
+    _known: dict[Path, tuple[tuple[int, int], StepTold | None]] = field(default_factory=dict)
+
+    def shelf(self) -> Shelf:
+        """Return all results that there are now.
+
+        What another program writes at the same time is left out until it is whole.
+        """
+        found: list[Result] = []
+        troubles: list[str] = []
+        for path in _files(self.folder):
+            try:
+                found += self._of(path)
+            except (TfdynoError, OSError) as error:
+                troubles.append(f"{path.relative_to(self.folder)}: {error}")
+        found.sort(key=lambda one: (one.made_at, one.place), reverse=True)
+        return Shelf(
+            results=tuple(found[:MOST_RESULTS]),
+            left_out=max(0, len(found) - MOST_RESULTS),
+            troubles=tuple(troubles),
+        )
+
+    def difference(self, before: str, after: str) -> tuple[Gained, ...]:
+        """Compare each figure that two results share; raises ``UsageError`` where one is gone."""
+        known = {one.id: one for one in self.shelf().results}
+        gone = [one for one in (before, after) if one not in known]
+        if gone:
+            raise UsageError(f"there is no result {gone[0]}", remedy="load the page again")
+        return tuple(gained_between(*(self._whole(known[one]) for one in (before, after))))
+
+    def _of(self, path: Path) -> list[Result]:
+        place = str(path.relative_to(self.folder))
+        if path.name == FOLDER:
+            return [
+                _result(f"{place}:{step}", made_at, told) for step, made_at, told in _steps(path)
+            ]
+        if path.name == BENCHES:
+            return [
+                _result(f"{place}:{one.id}", one.created_at, told)
+                for one in Benches(folder=path.parent).measurements()
+                if one.runs and (told := _told(one.id, bench_document(one, summary(one))))
+            ]
+        told = self._document(path)
+        moment = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+        return [_result(place, moment.isoformat(timespec="seconds"), told)] if told else []
+
+    def _document(self, path: Path) -> StepTold | None:
+        state = path.stat()
+        stamp = state.st_mtime_ns, state.st_size
+        if path not in self._known or self._known[path][0] != stamp:
+            told = _read(path) if state.st_size <= MOST_BYTES else None
+            self._known[path] = stamp, _bare(told) if told else None
+        return self._known[path][1]
+
+    def _whole(self, one: Result) -> StepTold:
+        """Return a result with its document."""
+        file, _, rest = one.place.partition(":")
+        path = self.folder / file
+        if path.name == FOLDER:
+            return next(told for step, _, told in _steps(path) if step == rest)
+        if path.name == BENCHES:
+            kept = Benches(folder=path.parent).measurement(rest)
+            return _told(one.place, bench_document(kept, summary(kept))) or one.told
+        return _read(path) or one.told
+
+
+def known_kind(document: dict[str, Any]) -> tuple[StepKind, str]:
+    """Return the kind of a document and the command that printed it; ``other`` where none did."""
+    kind = kind_of("", document)
+    if kind != "other":
+        return kind, "bench --serve" if kind == "load" else "bench"
+    for kind, command, keys in _KEYS:
+        if keys <= document.keys():
+            return kind, command
+    return "other", ""
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield what may hold results, in order; links are not followed."""
+    for number, (root, names, files) in enumerate(os.walk(folder)):
+        here = Path(root)
+        if FOLDER in names and ProjectHistory(folder=here / FOLDER).path.exists():
+            yield here / FOLDER
+        is_deep = len(here.relative_to(folder).parts) >= MOST_DEPTH or number > MOST_FOLDERS
+        names[:] = [] if is_deep else sorted(
+            name for name in names if not name.startswith(".") and name not in _OTHERS
+        )  # fmt: skip
+        for name in sorted(files):
+            path = here / name
+            is_meant = name.endswith(".json") or name == BENCHES
+            if is_meant and path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _read(path: Path) -> StepTold | None:
+    """Return what a file says; None: it is no result, or not whole."""
+    try:
+        raw = from_json(path.read_bytes(), object, where=path.name)
+    except (TfdynoError, OSError, ValueError, RecursionError):
+        return None
+    return _told(path.name, raw) if isinstance(raw, dict) else None
+
+
+def _told(place: str, document: dict[str, Any]) -> StepTold | None:
+    kind, command = known_kind(document)
+    if kind == "other":
+        return None
+    return StepTold(
+        run=StepRun(step=place, command=command, status="finished"),
+        kind=kind,
+        state="whole",
+        answer=step_headline(command, document),
+        figures=key_figures(kind, document),
+        document=document,
+    )
+
+
+def _steps(folder: Path) -> Iterator[tuple[str, str, StepTold]]:
+    """Yield the steps of all runs of the projects in a folder that have an answer, newest first."""
+    history = ProjectHistory(folder=folder)
+    runs = runs_of(history)
+    for run in runs:
+        for told in tell(history, run, runs).steps:
+            if told.document:
+                step = replace(told.run, step=f"{run.project}: {told.run.step}")
+                yield f"{run.id}:{told.run.step}", run.started_at, replace(told, run=step)
+
+
+def _bare(told: StepTold) -> StepTold:
+    return replace(told, document={})
+
+
+def _result(place: str, made_at: str, told: StepTold) -> Result:
+    name = hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:16]
+    return Result(id=name, place=place, made_at=made_at, told=_bare(told))
