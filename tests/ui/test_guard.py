@@ -117,3 +117,10 @@ def test_a_websocket_is_not_opened(server: Running) -> None:
     )
     assert b"101 Switching" not in answer
     assert b"workloads" not in answer
+
+
+def test_a_link_from_another_site_opens_the_page_and_asks_nothing(server: Running) -> None:
+    followed = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate"}
+    for path in ("/", "/results"):
+        assert server.get(path, authorization="", **followed)[0] == 200
+    assert server.get(STEP, **followed)[0] == 403

@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -119,6 +120,22 @@ def test_a_batch_that_is_part_of_the_model_has_a_trace_of_its_own(
     assert traces.of(GIVEN, 32).trace.batch_size == 32
     assert traces.of(GIVEN, 64).trace.batch_size == 64
     assert asked == [None, 64]
+
+
+def test_a_changed_file_is_seen_when_the_page_is_loaded_again(tmp_path: Path, made: Traced) -> None:
+    source, _, function = GIVEN.reference.rpartition(":")
+    script = tmp_path / "mine.py"
+    script.write_text(Path(source).read_text())
+    mine = parse_reference(f"{script}:{function}")
+    traces = Traces()
+    before = until_traced(traces, mine)
+    assert before.trace.parameter_count == made.trace.parameter_count
+    text = script.read_text()
+    assert "Dense(10" in text
+    script.write_text(text.replace("Dense(10", "Dense(20"))
+    assert traces.of(mine) is before  # while somebody moves the controls
+    traces.forget()
+    assert until_traced(traces, mine).trace.parameter_count > before.trace.parameter_count
 
 
 def test_few_traces_stay_in_memory(made: Traced, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def app_of(given: Workload | None, *, folder: Path, token: str, port: int) -> AS
     quick, slow = _Lane(), _Lane()
     routes = [
         *(_file(path, content, kind) for path, content, kind in page.files()),
-        Route("/api/state", partial(_state, page.state(given))),
+        Route("/api/state", partial(_state, page.state(given), traces)),
     ]
     for path, answering, lane in (
         ("/api/step", answers.step_answer, quick),
@@ -89,7 +89,8 @@ def _file(path: str, content: bytes, kind: str) -> Route:
     return Route(path, send)
 
 
-async def _state(content: bytes, _request: Request) -> Response:
+async def _state(content: bytes, traces: Traces, _request: Request) -> Response:
+    traces.forget()  # the page is loaded: a script may have been changed since
     return Response(content, media_type=JSON)
 
 

@@ -67,9 +67,13 @@ class Guard:
         if only("host").lower() not in self.hosts:
             return error(421, "this server answers to its own address only",
                          "open the one that tfdyno ui printed")  # fmt: skip
+        is_private = scope["path"].startswith(PRIVATE)
         own = b"http://" + only("host").lower()
         is_foreign = only("origin").lower() not in (b"", own)
-        if is_foreign or only("sec-fetch-site") not in (b"", b"same-origin", b"none"):
+        # A link that stands on another site may be followed: the page itself holds no answer.
+        is_link = not is_private and only("sec-fetch-mode") == b"navigate"
+        is_own = only("sec-fetch-site") in (b"", b"same-origin", b"none")
+        if is_foreign or not (is_own or is_link):
             return error(403, "another site asked", "open the page itself")
         if scope["method"] not in ("GET", "HEAD"):
             return error(405, f"{scope['method']} is not answered", "use GET")
@@ -79,7 +83,7 @@ class Guard:
         if len(scope["query_string"]) > MOST_QUERY_BYTES:
             return error(414, "the address is too long",
                          f"stay under {MOST_QUERY_BYTES} bytes")  # fmt: skip
-        if scope["path"].startswith(PRIVATE) and not self._is_known(only("authorization")):
+        if is_private and not self._is_known(only("authorization")):
             return error(401, "the token is missing or wrong",
                          "open the address that tfdyno ui printed")  # fmt: skip
         return None

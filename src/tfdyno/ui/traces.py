@@ -21,6 +21,10 @@ MOST_ESTIMATES = 600
 """Estimates of one trace that are kept between questions."""
 
 
+_BUILT_IN = ("application", "task")
+"""Kinds of workloads that no file of the user decides."""
+
+
 class NotTraced(Exception):  # noqa: N818  (it is a state, which ends by itself)
     """The trace is being made; ``stage`` says how far it is."""
 
@@ -65,6 +69,12 @@ class Traces:
         if found.marker or wanted == found.batch_size:
             return traced
         return self._one((workload, wanted))
+
+    def forget(self) -> None:
+        """Let go of what a file decides: the next question looks whether it has changed."""
+        with self._guard:
+            for key in [one for one in self._held if one[0].kind not in _BUILT_IN]:
+                del self._held[key]
 
     def _one(self, key: Key) -> Traced:
         with self._guard:
