@@ -90,11 +90,14 @@ class Page:
         return found["result"].get("value")
 
     def wait(self, code: str) -> None:
-        """Wait until an expression is true."""
+        """Wait until an expression is true; while one page takes another's place it is not."""
         end_s = time.monotonic() + PATIENCE_S
-        while not self.run(f"return Boolean({code});"):
-            assert time.monotonic() < end_s, f"{code} never came"
+        while time.monotonic() < end_s:
+            with contextlib.suppress(AssertionError):
+                if self.run(f"return Boolean({code});"):
+                    return
             time.sleep(0.05)
+        raise TimeoutError(f"{code} never came")
 
     def open(self, url: str) -> None:
         """Load an address."""

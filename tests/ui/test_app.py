@@ -122,3 +122,18 @@ def test_a_difference_of_what_is_not_there_is_refused(shelf: Running, query: str
 def test_results_are_for_who_has_the_token(shelf: Running) -> None:
     for path in ("/api/results", "/api/difference?before=a&after=b"):
         assert shelf.get(path, authorization="")[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "header", "language"),
+    [
+        ("/", "", "en"), ("/", "zh-CN,zh;q=0.9", "zh"), ("/", "fr-FR", "en"),
+        ("/?lang=zh", "en-US", "zh"), ("/?lang=xx", "zh", "zh"), ("/results?lang=en", "zh", "en"),
+    ],
+)  # fmt: skip
+def test_the_page_speaks_the_language_that_was_asked_for(
+    server: Running, path: str, header: str, language: str
+) -> None:
+    status, _, body = server.get(path, accept_language=header)
+    assert status == 200
+    assert f'<html lang="{language}">'.encode() in body

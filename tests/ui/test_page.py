@@ -12,6 +12,7 @@ from tests.ui.running import Running, running
 from tests.ui.what_ifs import GIVEN, MODEL
 
 from tfdyno.ui import page
+from tfdyno.ui.texts import LANGUAGES, TEXTS
 from tfdyno.view.draw.palette import BY_NAME
 
 if TYPE_CHECKING:
@@ -33,10 +34,13 @@ return [...document.querySelectorAll("main *, header *, footer *")].filter((one)
 
 def test_the_page_loads_nothing_from_anywhere_and_holds_no_inline_code() -> None:
     contents = {path: content.decode() for path, content, _ in page.files()}
-    for whole in (contents.pop("/"), contents.pop("/results")):
+    pages = [one.decode() for path in page.PAGES for one in page.pages(path).values()]
+    assert len(pages) == 4
+    for whole in pages:
         assert "{{" not in whole
         linked = set(re.findall(r"(?:src|href)=\"([^\"]+)\"", whole))
-        assert linked <= {"data:,", "#answer", "/", "/results", *contents}
+        others = {f"?lang={language}" for language in LANGUAGES}
+        assert linked <= {"data:,", "#answer", *page.PAGES, *contents, *others}
         code = r"<script(?! type=\"application/json\"| src=)|\sstyle=|\son\w+="
         assert not re.search(code, whole)
     for text in contents.values():
@@ -45,7 +49,7 @@ def test_the_page_loads_nothing_from_anywhere_and_holds_no_inline_code() -> None
 
 
 def test_every_control_has_a_label() -> None:
-    whole = page.files()[0][1].decode()
+    whole = page.pages("/")["en"].decode()
     for control in re.findall(r"<(?:input|select)[^>]*>", whole):
         before = whole[: whole.index(control)]
         assert before.rindex("<label") > before.rfind("</label>"), control
@@ -316,6 +320,24 @@ def test_results_are_filtered_and_two_of_them_compared(tab: Page, shelf: Running
         tab.size(width_px, 900)
         assert tab.run(WIDER) == []
         assert tab.run("return document.documentElement.scrollWidth;") <= width_px
+
+
+@needs_browser
+@pytest.mark.browser
+def test_another_language_keeps_the_settings(tab: Page, server: Running) -> None:
+    tab.size(390, 900)
+    tab.open("about:blank")
+    tab.open(server.url.replace("#", "#gpu=t4&batch_size=16&"))
+    tab.wait(READY)
+    tab.run("document.getElementById('language').click();")
+    tab.wait("document.documentElement.lang === 'zh' && " + READY)
+    assert shown(tab, "#headline").startswith("Tesla T4：每步 ")
+    assert shown(tab, "#memory figcaption") == TEXTS["zh"]["memory"]
+    assert tab.run("return document.querySelector('[name=batch_size]').value;") == "16"
+    assert tab.run(WIDER) == []
+    tab.run("document.getElementById('language').click();")
+    tab.wait("document.documentElement.lang === 'en' && " + READY)
+    assert shown(tab, "#headline").startswith("Tesla T4: ")
 
 
 def test_words_of_a_file_are_text_on_the_page() -> None:

@@ -14,7 +14,7 @@ def used() -> set[str]:
         "".join(path.read_text() for path in sorted(FILES.glob(pattern)))
         for pattern in ("*.html", "*.js")
     )
-    found = set(re.findall(r"\{\{(\w+)\}\}", page)) - {"lang", "json"}
+    found = set(re.findall(r"\{\{(\w+)\}\}", page)) - {"lang", "json", "other"}
     found |= set(re.findall(r"\bt\.(\w+)", script))
     found |= {f"cmd_{name}" for name in ("step", "run", "ranking")}
     return found

@@ -18,6 +18,7 @@ from tfdyno.jobs.project.results import Reader
 from tfdyno.ui import answers, page
 from tfdyno.ui.guard import Guard, error
 from tfdyno.ui.settings import read_settings
+from tfdyno.ui.texts import LANGUAGES
 from tfdyno.ui.traces import NotTraced, Traces
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def app_of(given: Workload | None, *, folder: Path, token: str, port: int) -> AS
     quick, slow = _Lane(), _Lane()
     routes = [
         *(_file(path, content, kind) for path, content, kind in page.files()),
+        *(Route(path, partial(_page, page.pages(path))) for path in page.PAGES),
         Route("/api/state", partial(_state, page.state(given), traces)),
     ]
     for path, answering, lane in (
@@ -87,6 +89,13 @@ def _file(path: str, content: bytes, kind: str) -> Route:
         return Response(content, media_type=kind)
 
     return Route(path, send)
+
+
+async def _page(contents: dict[str, bytes], request: Request) -> Response:
+    asked = request.query_params.get("lang", "")
+    first = request.headers.get("accept-language", "")[:2].lower()
+    found = next((one for one in (asked, first) if one in contents), LANGUAGES[0])
+    return Response(contents[found], media_type="text/html")
 
 
 async def _state(content: bytes, traces: Traces, _request: Request) -> Response:

@@ -13,7 +13,7 @@ from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.version import PACKAGE
 from tfdyno.core.choose.hardware import VENDOR
 from tfdyno.ui.settings import APPLICATIONS, KERAS
-from tfdyno.ui.texts import TEXTS
+from tfdyno.ui.texts import LANGUAGES, TEXTS
 from tfdyno.view.base.template import script_safe
 from tfdyno.view.draw.palette import variables
 
@@ -23,17 +23,22 @@ if TYPE_CHECKING:
 FILES = PACKAGE / "ui" / "files"
 STYLE = PACKAGE / "view" / "templates" / "report.css"
 """The style of the report page, which this one shares."""
+PAGES = {"/": "page.html", "/results": "results.html"}
 FIRST = f"{KERAS}ResNet50"
 FIRST_GPU = "a100-sxm4-80gb"
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 _NAME = re.compile(r"\{\{(\w+)\}\}")
 
 
+def pages(path: str) -> dict[str, bytes]:
+    """Return the page of a path by language."""
+    name = PAGES[path]
+    return {language: _page(name, language).encode() for language in LANGUAGES}
+
+
 def files() -> tuple[tuple[str, bytes, str], ...]:
-    """Return path, content and type of all that holds no answer."""
+    """Return path, content and type of what is the same in all languages."""
     return (
-        ("/", _page("page.html", "en").encode(), "text/html"),
-        ("/results", _page("results.html", "en").encode(), "text/html"),
         ("/ui.css", _style().encode(), "text/css"),
         *(
             (f"/{name}", (FILES / name).read_bytes(), "text/javascript")
@@ -69,7 +74,8 @@ def state(given: Workload | None) -> bytes:
 def _page(name: str, language: str) -> str:
     texts = TEXTS[language]
     values = {name: html.escape(text) for name, text in texts.items()}
-    values |= {"lang": language, "json": script_safe(to_json(texts).decode())}
+    other = LANGUAGES[LANGUAGES.index(language) - 1]
+    values |= {"lang": language, "other": other, "json": script_safe(to_json(texts).decode())}
     return _NAME.sub(lambda found: values[found[1]], (FILES / name).read_text("utf-8"))
 
 

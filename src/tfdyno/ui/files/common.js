@@ -16,6 +16,13 @@ const page = (() => {
     history.replaceState(null, "", `#${fragment}`);
   }
   const token = store.getItem("token");
+  // Another language, or page, keeps the settings and the language.
+  for (const link of document.querySelectorAll(".pages a")) {
+    link.addEventListener("click", () => {
+      if (link.id === "language") link.hash = location.hash;
+      else link.search = location.search;
+    });
+  }
   const fetched = async (path, signal) => {
     const answer = await fetch(path, { signal, headers: { authorization: `Bearer ${token}` } });
     return { status: answer.status, body: await answer.json() };

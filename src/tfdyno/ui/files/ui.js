@@ -18,7 +18,7 @@
     }
     return found;
   };
-  const address = () => `${location.origin}/#${settings()}`;
+  const address = () => `${location.origin}/${location.search}#${settings()}`;
 
   // ---- numbers, with three digits and a unit ----
   const digits = (value) => {
