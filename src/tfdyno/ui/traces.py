@@ -13,11 +13,11 @@ from tfdyno.jobs.choose.trace import Traced, kept_trace, trace
 if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
 
-MOST_HELD = 6
+MOST_HELD = 4
 """Traces that stay in memory; the cache on the disk has all."""
 MOST_WAITING = 8
 """Traces that may wait for the one that is made."""
-MOST_ESTIMATES = 600
+MOST_ESTIMATES = 400
 """Estimates of one trace that are kept between questions."""
 
 

@@ -11,6 +11,7 @@ from tfdyno.model.time.kernel_table import (
     CostClass,
     KernelTable,
     class_of,
+    kept_by_kernels,
     tile_padding,
     window_overlap,
 )
@@ -105,3 +106,25 @@ def test_the_work_of_a_class_is_the_sum_over_its_kernels() -> None:
     assert each.executed_flops.tolist() == [2e9, 0.0, 6e9]
     assert sorted(summed.executed_flops.tolist()) == [0.0, 8e9]
     assert each.launches.sum() == summed.launches.sum() == 3.0
+
+
+def test_kept_answers_are_of_the_same_kernels_and_the_same_rest() -> None:
+    asked: list[tuple[int, float]] = []
+
+    @kept_by_kernels
+    def counted(kernels: tuple[Kernel, ...], grown: float) -> float:
+        """Count."""
+        asked.append((len(kernels), grown))
+        return len(kernels) * grown
+
+    one, alike = (kernel("loop"), kernel("loop")), (kernel("loop"), kernel("loop"))
+    assert [counted(one, 2.0), counted(one, 2.0), counted(one, 3.0)] == [4.0, 4.0, 6.0]
+    assert asked == [(2, 2.0), (2, 3.0)]
+    assert counted(alike, 2.0) == 4.0
+    assert len(asked) == 3  # equal kernels are others: an object's place may be taken by another
+    assert counted.__doc__ == "Count."
+
+
+def test_a_program_with_other_buffers_shares_the_table_of_its_kernels() -> None:
+    made = program(kernel("loop"), kernel("loop"))
+    assert KernelTable.of(replace(made, seconds_s=9.0)) is KernelTable.of(made)

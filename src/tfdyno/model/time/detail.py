@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.core.choose.estimate import HeldBuffer, LayerTime, RooflinePoint
+from tfdyno.model.time.kernel_table import kept_by_kernels
 from tfdyno.model.time.kernel_time import Rates
 from tfdyno.model.time.step import device_seconds, executed
 
@@ -56,7 +57,8 @@ def forward_ratio(kernels: Iterable[Kernel], seconds: Floats) -> float:
     return float(seconds[forward].sum()) / whole if whole > 0.0 else 1.0
 
 
-def forward_kernels(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:
+@kept_by_kernels
+def forward_kernels(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
     """Return those of the forward pass."""
     return tuple(kernel for kernel in kernels if kernel.phase == "forward")
 

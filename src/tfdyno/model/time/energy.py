@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.interval import NOTHING, Interval
-from tfdyno.model.time.kernel_table import LIBRARY_KINDS
+from tfdyno.model.time.kernel_table import LIBRARY_KINDS, kept_by_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,7 +78,11 @@ class CompileWork:
 
 def compile_work(kernels: Iterable[Kernel]) -> CompileWork:
     """Count what a program of these kernels makes its compiler try out."""
-    kernels = tuple(kernels)
+    return _compile_work(tuple(kernels))
+
+
+@kept_by_kernels
+def _compile_work(kernels: tuple[Kernel, ...]) -> CompileWork:
     alike = {
         (one.kind, one.dtype, one.direction, tuple(sorted(one.dims.items())))
         for one in kernels

@@ -11,12 +11,12 @@ start, and that their loops over rows hold one load at a time, was read from its
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tfdyno.model.time import kernel_law
-from tfdyno.model.time.kernel_table import LIBRARY_KINDS
+from tfdyno.model.time.kernel_table import LIBRARY_KINDS, kept_by_kernels
 from tfdyno.model.time.kernel_time import peak_unit
 from tfdyno.model.time.products import product_card
 from tfdyno.model.time.step import StepTime
@@ -115,7 +115,7 @@ def work_of(
         full = card.peak_flops_per_s * card.rate.peak_ratio
         compute[index] = one.flops.at(batch_size) / max(1, one.count) / full
     resident = float(gpu.sm_count * gpu.rates.max_threads)
-    passes = np.array([_is_softmax(kernel, batch_size) for kernel in kernels], dtype=bool)
+    passes = _softmaxes(kernels, batch_size)
     return GraphWork(
         law=replace(law, compute_s=compute),
         waits=_waits(program, batch_size, resident) * np.where(passes, SOFTMAX_SUMS, 1.0),
@@ -179,19 +179,42 @@ def step_of(work: GraphWork, found: kernel_law.Seconds, constants: Constants) ->
 
 def _waits(program: Program, batch_size: float, resident: float) -> Floats:
     """Count loads one after the other in the thread with most, times the rounds."""
-    kernels = program.kernels
+    parts = _sums(program.kernels, batch_size / program.batch_size)
+    waits = np.where(parts.single, parts.places * parts.elements / resident, 0.0)
+    axes = parts.axes
+    sums = np.where(parts.scattered, _waits_of_pieces(axes, resident), waits_of_sum(axes, resident))
+    return np.asarray(waits + np.where(parts.summing, sums, 0.0))
 
+
+class _Sums(NamedTuple):
+    """What decides how the elements of each kernel are split among threads."""
+
+    single: Booleans
+    places: Floats
+    elements: Floats
+    summing: Booleans
+    scattered: Booleans
+    axes: Floats
+
+
+@kept_by_kernels
+def _sums(kernels: tuple[Kernel, ...], grown: float) -> _Sums:
     def sizes(name: str) -> Floats:
-        return np.array([one.size(name, batch_size / program.batch_size) for one in kernels])
+        return np.array([one.size(name, grown) for one in kernels])
 
-    single = np.array([one.dims.get("per_thread") == (1,) for one in kernels], dtype=bool)
-    places = np.where([one.kind == "transpose" for one in kernels], TRANSPOSE_WAITS, 1.0)
-    summing = np.array(["summed" in one.dims for one in kernels], dtype=bool)
-    waits = np.where(single, places * sizes("elements") / resident, 0.0)
-    scattered = np.array(["scattered" in one.dims for one in kernels], dtype=bool)
-    axes = np.stack([sizes(name) for name in AXES], axis=-1)
-    sums = np.where(scattered, _waits_of_pieces(axes, resident), waits_of_sum(axes, resident))
-    return np.asarray(waits + np.where(summing, sums, 0.0))
+    return _Sums(
+        single=np.array([one.dims.get("per_thread") == (1,) for one in kernels], dtype=bool),
+        places=np.where([one.kind == "transpose" for one in kernels], TRANSPOSE_WAITS, 1.0),
+        elements=sizes("elements"),
+        summing=np.array(["summed" in one.dims for one in kernels], dtype=bool),
+        scattered=np.array(["scattered" in one.dims for one in kernels], dtype=bool),
+        axes=np.stack([sizes(name) for name in AXES], axis=-1),
+    )
+
+
+@kept_by_kernels
+def _softmaxes(kernels: tuple[Kernel, ...], batch_size: float) -> Booleans:
+    return np.array([_is_softmax(kernel, batch_size) for kernel in kernels], dtype=bool)
 
 
 def _is_softmax(one: Kernel, batch_size: float) -> bool:

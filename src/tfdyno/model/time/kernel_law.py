@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfdyno.model.time.kernel_table import LIBRARY_KINDS, CostClass, KernelTable
+from tfdyno.model.time.kernel_table import (
+    LIBRARY_KINDS,
+    CostClass,
+    KernelTable,
+    kept_by_kernels,
+    table_of_kernels,
+)
 from tfdyno.model.time.kernel_time import peak_unit
 from tfdyno.model.time.parts import memory_constant
 from tfdyno.model.time.peaks import HALF_RATE_VARIANTS, peak_flops_per_s
@@ -26,7 +32,7 @@ from tfdyno.model.time.products import Products, compute_seconds, product_card
 from tfdyno.model.time.step import HOST_FLOOR_POWER, StepTime
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -122,24 +128,19 @@ def work_of(
     table = KernelTable.of(program)
     each = table.by_kernel(batch_size)
     launches = np.maximum(each.launches, 1.0)
-    classes, units = _classes(program, table, gpu, tf32_allowed=tf32_allowed)
-    distinct = tuple(sorted(set(classes)))
-    place = {one: index for index, one in enumerate(distinct)}
+    classes, units, distinct, class_index = _classes_on(program, gpu, tf32_allowed=tf32_allowed)
+    grown = batch_size / program.batch_size
     lanes = gpu.sm_count * INTEGER_LANES * gpu.boost_hz * clock_ratio
     compute = (table.flops @ np.array([1.0, batch_size])) / launches / lanes
     for unit in sorted({unit for unit in units if unit}):
         chosen = np.array([index for index, one in enumerate(units) if one == unit])
-        compute[chosen] = _products(
-            [program.kernels[index] for index in chosen],
-            batch_size / program.batch_size, gpu, unit, rates, clock_ratio,
-        )  # fmt: skip
+        sizes = _product_sizes(program.kernels, grown)[chosen]
+        compute[chosen] = _products(sizes, gpu, unit, rates, clock_ratio)
     cuda = np.full(len(classes), np.inf)
     turned = np.flatnonzero([one.turned for one in classes])
     if len(turned):
-        cuda[turned] = _products(
-            [program.kernels[index] for index in turned],
-            batch_size / program.batch_size, gpu, "fp32", rates, clock_ratio,
-        )  # fmt: skip
+        sizes = _product_sizes(program.kernels, grown)[turned]
+        cuda[turned] = _products(sizes, gpu, "fp32", rates, clock_ratio)
     for index, one in enumerate(classes):
         if one.cost.shape in ("depthwise", "grouped"):
             plain = units[index] if one.cost.shape == "grouped" else None
@@ -147,7 +148,7 @@ def work_of(
             compute[index] = each.executed_flops[index] / launches[index] / rate
     return Work(
         classes=distinct,
-        class_index=np.array([place[one] for one in classes], dtype=np.intp),
+        class_index=class_index,
         launches=each.launches,
         compute_s=compute,
         memory_s=each.traffic_bytes / launches / gpu.memory_bytes_per_s,
@@ -157,23 +158,45 @@ def work_of(
     )
 
 
+def _classes_on(
+    program: Program, gpu: Gpu, *, tf32_allowed: bool
+) -> tuple[list[LawClass], list[Unit | None], tuple[LawClass, ...], Indices]:
+    """Return ``_classes`` of a program on a card."""
+    dtypes = _library_dtypes(program.kernels)
+    units = tuple((one, peak_unit(gpu, one, tf32_allowed=tf32_allowed)) for one in dtypes)
+    old = float(gpu.compute_capability) < FIRST_CHANNELS_LAST_TF32
+    return _classes(program.kernels, units, old, gpu.rates.variant in HALF_RATE_VARIANTS)
+
+
+@kept_by_kernels
+def _library_dtypes(kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.dtype for one in kernels if one.kind in LIBRARY_KINDS))
+
+
+@kept_by_kernels
 def _classes(
-    program: Program, table: KernelTable, gpu: Gpu, *, tf32_allowed: bool
-) -> tuple[list[LawClass], list[Unit | None]]:
-    """Return class and unit of every kernel; no unit where no library computes it."""
+    kernels: tuple[Kernel, ...], dtype_units: tuple[tuple[str, Unit], ...], old: bool, halved: bool
+) -> tuple[list[LawClass], list[Unit | None], tuple[LawClass, ...], Indices]:
+    """Return class and unit of every kernel, the distinct classes, and each one's place in them.
+
+    There is no unit where no library computes it.
+
+    Args:
+        kernels: Of a program.
+        dtype_units: The unit of the card for each type.
+        old: Whether its cuDNN computes TF32 in one order of dimensions only.
+        halved: Whether its tensor cores add up in float32 at half their rate.
+    """
     names: Mapping[Unit, str] = {"fp32": "cuda", "fp64": "cuda", "tf32_tensor": "tf32"}
     classes: list[LawClass] = []
     units: list[Unit | None] = []
-    known: dict[str, Unit] = {}
-    old = float(gpu.compute_capability) < FIRST_CHANNELS_LAST_TF32
-    for kernel, index in zip(program.kernels, table.class_index, strict=True):
+    known, table = dict(dtype_units), table_of_kernels(kernels)
+    for kernel, index in zip(kernels, table.class_index, strict=True):
         cost = table.classes[index]
         if cost.kind not in LIBRARY_KINDS:
             classes.append(LawClass(cost=cost, unit=""))
             units.append(None)
             continue
-        if kernel.dtype not in known:
-            known[kernel.dtype] = peak_unit(gpu, kernel.dtype, tf32_allowed=tf32_allowed)
         unit = known[kernel.dtype]
         name = names.get(unit, "half")
         aligned = name != "tf32" or kernel.kind != "gemm" or _aligned(kernel)
@@ -185,11 +208,13 @@ def _classes(
                 unit=name,
                 aligned=aligned,
                 turned=turned,
-                half_rate=name != "cuda" and gpu.rates.variant in HALF_RATE_VARIANTS,
+                half_rate=name != "cuda" and halved,
             )
         )
         units.append(unit)
-    return classes, units
+    distinct = tuple(sorted(set(classes)))
+    place = {one: index for index, one in enumerate(distinct)}
+    return classes, units, distinct, np.array([place[one] for one in classes], dtype=np.intp)
 
 
 def _aligned(kernel: Kernel) -> bool:
@@ -199,19 +224,26 @@ def _aligned(kernel: Kernel) -> bool:
 
 
 def _products(
-    kernels: Sequence[Kernel], grown: float, gpu: Gpu, unit: Unit, rates: ProductRates,
-    clock_ratio: float,
-) -> Floats:  # fmt: skip
+    sizes: Floats, gpu: Gpu, unit: Unit, rates: ProductRates, clock_ratio: float
+) -> Floats:
     """Return the seconds of products, and of convolutions as the products that they are."""
-    sizes = np.array([_product_sizes(kernel, grown) for kernel in kernels], dtype=float)
     products = Products(m=sizes[:, 0], n=sizes[:, 1], k=sizes[:, 2], batch=sizes[:, 3])
     card = product_card(gpu, unit, rates, clock_ratio=clock_ratio)
     return compute_seconds(products, card, rates.law)
 
 
-def _product_sizes(kernel: Kernel, grown: float) -> tuple[float, float, float, float]:
-    """Return m, n, k and how many of them one kernel computes, at the batch asked."""
+@kept_by_kernels
+def _product_sizes(kernels: tuple[Kernel, ...], grown: float) -> Floats:
+    """Return m, n, k and how many of them each kernel computes, at a batch ``grown`` so much.
 
+    Rows of kernels that no library computes are not a number.
+    """
+    none = (np.nan,) * 4
+    rows = [_sizes(one, grown) if one.kind in LIBRARY_KINDS else none for one in kernels]
+    return np.array(rows, dtype=float).reshape(-1, 4)
+
+
+def _sizes(kernel: Kernel, grown: float) -> tuple[float, float, float, float]:
     def size(name: str) -> float:
         return kernel.size(name, grown)
 

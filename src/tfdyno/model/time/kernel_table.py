@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache, update_wrapper
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, TypeVarTuple, Unpack
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from tfdyno.core.base.interval import Scaled
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Indices = NDArray[np.intp]
 
+Rest = TypeVarTuple("Rest")
+Found = TypeVar("Found")
+KEPT = 12
+"""Programs, and batches of them, whose tables are kept: those of a workload on all cards."""
 LIBRARY_KINDS = ("convolution", "gemm")
 NARROW_CHANNELS = 8
 """A convolution with so few channels on one side leaves most of a tensor-core tile empty."""
@@ -56,7 +62,7 @@ class KernelTable:
     @staticmethod
     def of(program: Program) -> KernelTable:
         """Return the table of a program; made once per program object."""
-        return _cached(_Identity(program))
+        return table_of_kernels(program.kernels)
 
     def work(self, batch_size: float) -> ClassWork:
         """Sum the work at a batch by class: all that the time of a whole step depends on."""
@@ -95,25 +101,38 @@ class ClassWork:
 
 
 class _Identity:
-    """A program as a cache key: the same object, not an equal one (programs hold dictionaries)."""
+    """Kernels as a cache key: the same object, not an equal one (kernels hold dictionaries)."""
 
-    __slots__ = ("program",)
+    __slots__ = ("kernels",)
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, kernels: tuple[Kernel, ...]) -> None:
+        self.kernels = kernels
 
     def __hash__(self) -> int:
-        return id(self.program)
+        return id(self.kernels)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.program is other.program
+        return isinstance(other, _Identity) and self.kernels is other.kernels
 
 
-@lru_cache(maxsize=16)
-def _cached(key: _Identity) -> KernelTable:
-    return table_of_kernels(key.program.kernels)
+def kept_by_kernels(
+    function: Callable[[tuple[Kernel, ...], Unpack[Rest]], Found],
+) -> Callable[[tuple[Kernel, ...], Unpack[Rest]], Found]:
+    """Make a function of kernels answer once for the same tuple of them, and the same rest.
+
+    What it returns is shared: nobody may change it.
+    """
+    kept: Callable[..., Found] = lru_cache(maxsize=KEPT)(
+        lambda key, *rest: function(key.kernels, *rest)
+    )
+
+    def found(kernels: tuple[Kernel, ...], *rest: *Rest) -> Found:
+        return kept(_Identity(kernels), *rest)
+
+    return update_wrapper(found, function)
 
 
+@kept_by_kernels
 def table_of_kernels(kernels: tuple[Kernel, ...]) -> KernelTable:
     """Arrange kernels as arrays; see ``KernelTable``."""
     classes = [class_of(kernel) for kernel in kernels]
