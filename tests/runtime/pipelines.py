@@ -23,7 +23,7 @@ from keras.src.trainers.data_adapters import get_data_adapter
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.recipe.recipe import InputOptions
 from tfdyno.runtime.workload import input_options, input_rebuild, input_stages
-from tfdyno.runtime.train import replay
+from tfdyno.runtime.train import epochs
 
 D, AUTO = tf.data.Dataset, tf.data.AUTOTUNE
 
@@ -179,7 +179,7 @@ RESUMED = """
 result = {}
 for name in [*MADE, *CHAINS]:
     dataset = made(name)
-    why = replay.why_full_replay(dataset)
+    why = epochs.why_full_replay(dataset)
     for _ in range(2):
         iter(dataset)
     after_iterators = flat(dataset)
@@ -188,7 +188,7 @@ for name in [*MADE, *CHAINS]:
         flat(dataset)
     result[name] = {
         "why": why, "after": after_iterators,
-        "replayed": flat(dataset), "not_repeatable": replay.not_repeatable(dataset),
+        "replayed": flat(dataset), "not_repeatable": epochs.not_repeatable(dataset),
         "titles": [input_stages.title(stage) for stage in input_stages.walk(dataset)],
     }
 """

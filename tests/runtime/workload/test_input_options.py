@@ -95,7 +95,7 @@ result = {
 CONVERTED = """
 import sys, tempfile
 from pathlib import Path
-from tfdyno.runtime.train import replay
+from tfdyno.runtime.train import epochs
 
 folder = Path(tempfile.mkdtemp())
 for file, numbers_of in (("a", range(7)), ("b", range(7, 12))):
@@ -118,7 +118,7 @@ def tried(shuffle, **how):
         return {"refused": str(error)}
     titles = [input_stages.title(stage) for stage in input_stages.walk(dataset)]
     return {"rows": [flat(dataset) for _ in range(2)], "titles": titles,
-            "count": int(dataset.cardinality()), "why": replay.why_full_replay(dataset)}
+            "count": int(dataset.cardinality()), "why": epochs.why_full_replay(dataset)}
 
 OPTIONS = {
     "plain": {}, "prefetch": {"prefetch": 3}, "calls": {"parallel_calls": 2},
