@@ -49,6 +49,12 @@ def test_former_prices_make_a_range_and_a_change() -> None:
     assert found.change_ratio == pytest.approx(-0.2)  # 0.4 / 0.5 - 1
 
 
+def test_a_machine_that_costs_electricity_alone_has_no_change() -> None:
+    owned = replace(NOW, provider="owned", usd_per_h=0.0, priced_on="", terms="owned")
+    found = history_of(owned, by_machine((ROW,)))
+    assert (found.low_usd_per_h, found.high_usd_per_h, found.change_ratio) == (0.0, 0.0, 0.0)
+
+
 def test_spot_has_a_course_of_its_own_and_no_price_is_no_point() -> None:
     rows = (ROW, replace(ROW, date="2026-06-01", spot_usd_per_h=0.0))
     found = history_of(replace(NOW, spot=True, usd_per_h=0.3), by_machine(rows))

@@ -37,7 +37,8 @@ class PriceHistory:
     low_usd_per_h: float
     high_usd_per_h: float
     change_ratio: float
-    """The price now over the oldest known one, less 1: -0.2 is a fifth cheaper."""
+    """The price now over the oldest known one, less 1: -0.2 is a fifth cheaper. A machine that
+    costs electricity alone has none, and stays at 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ def history_of(offer: Offer, former: dict[tuple[str, str, str], list[Listing]]) 
         points=tuple(points),
         low_usd_per_h=min(levels),
         high_usd_per_h=max(levels),
-        change_ratio=levels[-1] / levels[0] - 1,
+        change_ratio=levels[-1] / levels[0] - 1 if levels[0] else 0.0,
     )
 
 

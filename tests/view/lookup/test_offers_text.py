@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tfdyno.catalog.price_history import PriceHistory, PricePoint
 from tfdyno.core.choose.hardware import Offer
 from tfdyno.view.lookup.offers_text import history_list, offer_list, rejected_list
 
@@ -21,8 +22,13 @@ OFFER = Offer(
 
 
 def test_a_price_that_moved_has_its_range_and_its_change() -> None:
-    past = [("2026-01", 0.5), ("2026-06-01", 0.6), ("2026-11-27", 0.4)]
-    text = history_list([(OFFER, past), (replace(OFFER, slug="other"), past[-1:])])
+    points = tuple(
+        PricePoint(date=date, usd_per_h=usd)
+        for date, usd in (("2026-01", 0.5), ("2026-06-01", 0.6), ("2026-11-27", 0.4))
+    )
+    past = PriceHistory(points=points, low_usd_per_h=0.4, high_usd_per_h=0.6, change_ratio=-0.2)
+    text = history_list([(OFFER, past), (replace(OFFER, slug="other"),
+                                         replace(past, points=points[-1:]))])  # fmt: skip
     lines = text.splitlines()
     assert lines[0] == "t4"
     assert lines[2].split() == ["cloud", "small", "here", "0.40", "0.40", "0.60", "2026-01", "−20%"]

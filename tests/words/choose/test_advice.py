@@ -220,10 +220,9 @@ def test_hardware_is_named_with_its_count_or_share() -> None:
     assert words.card(EIGHT) == "8 x H100"
     part = replace(H100, gpu_name="Tesla A10", offer=offer("a10", 1.0, gpu_fraction=0.167))
     assert words.card(part) == "1/6 of A10"
-    assert [words.terms(c) for c in (SPOT, H100, OWN, candidate(usd=None))] == [
+    assert [words.terms(c) for c in (SPOT, H100, candidate(usd=None))] == [
         "spot",
         "on demand",
-        "owned",
         "no offer",
     ]
 

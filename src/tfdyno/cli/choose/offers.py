@@ -62,13 +62,7 @@ def offers(options: _Options) -> Answer:
 
 def _histories(found: tuple[PricedOffer, ...]) -> Answer:
     courses = histories(found)
-    lines = [
-        (
-            one.offer,
-            [(point.date, point.usd_per_h) for point in courses.by_slug[one.offer.slug].points],
-        )
-        for one in found
-    ]
+    lines = [(one.offer, courses.by_slug[one.offer.slug]) for one in found]
     return Answer(
         document=lambda: {"offers": found, "histories": courses.by_slug, "damage": courses.damage},
         head=f"The price history is damaged: {courses.damage}.\n\n" if courses.damage else "",

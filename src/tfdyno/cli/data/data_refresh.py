@@ -80,7 +80,7 @@ def refresh(options: _Options) -> Answer:
 def _from_lists(options: _Options) -> Answer:
     from tfdyno.catalog.price_sources import sources_in_use
     from tfdyno.jobs.lookup.refresh import Incoming
-    from tfdyno.jobs.prices.kept import fresh, keep
+    from tfdyno.jobs.prices.fetch_times import fresh, record
     from tfdyno.jobs.prices.today import fetch_today, providers_of
 
     sources = sources_in_use((options.source,) if options.source else ())
@@ -105,7 +105,7 @@ def _from_lists(options: _Options) -> Answer:
         _warn(note)
     whole = frozenset(one.provider for one in today.fetched)
     done = _merge(Incoming(file="", listings=today.listings, whole=whole), options)
-    keep(whole)
+    record(whole)
     return Answer(
         document=lambda: {"fresh": False, "today": today, "warnings": notes, "merged": done},
         text=lambda **_: _written(done),
@@ -113,7 +113,7 @@ def _from_lists(options: _Options) -> Answer:
 
 
 def _nothing_to_do(young: tuple[str, ...]) -> Answer:
-    from tfdyno.jobs.prices.kept import fetched_at
+    from tfdyno.jobs.prices.fetch_times import fetched_at
 
     at = {name: time for name, time in fetched_at().items() if name in young}
     return Answer(

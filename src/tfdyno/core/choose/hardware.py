@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from tfdyno.core.base.dataclass import dataclass
 
 Market = Literal["consumer", "workstation", "datacenter", "laptop", "edge"]
 """What a card is sold for; ``edge``: a board with its GPU, CPU and memory."""
-OWNED = "owned"
+OWNED: Final = "owned"
 """Provider of a card that the user already has: it costs its electricity."""
 OwnTerms = Literal["owned", "contract", "reserved"]
 """How the user has a machine that nobody else is offered."""

@@ -91,7 +91,7 @@ def scenario_words(scenario: Scenario) -> str:
 
 def is_stale(offer: Offer | None) -> bool:
     """Return whether a price is so old that the answer must say so."""
-    if offer is None or offer.terms != "public" or offer.provider == OWNED:
+    if offer is None or offer.terms != "public":
         return False
     return staleness(offer, today()) == "very old"
 
@@ -123,7 +123,7 @@ def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]
     known = {offer.provider for offer in (*offers, *own_offers())}
     check_providers(conditions.providers, known)
     spot = False if conditions.scenario in ("develop", "industrial", "serve") else conditions.spot
-    counts = conditions.counts or ((1,) if conditions.scenario == "develop" else ())
+    counts = _counts(conditions)
     chosen = [
         offer
         for offer in offers
@@ -133,6 +133,11 @@ def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]
     ]
     chosen += clusters_of(chosen, cards, conditions.max_nodes)
     return [offer for offer in chosen if not counts or offer.gpu_count in counts]
+
+
+def _counts(conditions: Conditions) -> tuple[int, ...]:
+    """Return the numbers of cards that are asked for; empty: any."""
+    return conditions.counts or ((1,) if conditions.scenario == "develop" else ())
 
 
 def check_providers(names: Iterable[str], known: Collection[str]) -> None:
@@ -149,7 +154,7 @@ def _at_hand(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]:
     """Return the user's machines that cost electricity alone, as far as they are asked for."""
     if conditions.providers and OWNED not in conditions.providers:
         return []
-    counts = conditions.counts or ((1,) if conditions.scenario == "develop" else ())
+    counts = _counts(conditions)
     return [
         offer
         for offer in own_offers()
@@ -258,6 +263,7 @@ def _own_machine(conditions: Conditions) -> Supply:
         usd_per_h=conditions.usd_per_h,
         priced_on=today().isoformat(),
         date_precision="day",
+        terms="public",
     )
     return Supply(gpu=gpu, count=count, offer=offer)
 
@@ -278,4 +284,5 @@ def _owned(gpu: Gpu) -> Offer:
         priced_on="",
         date_precision="",
         source="the user",
+        terms=OWNED,
     )

@@ -356,5 +356,5 @@ def _at_price(measured: Measured) -> Offer | None:
         slug=f"{MEASURED}/{measured.name}", provider=OWNED, instance=measured.name, region="",
         gpu_slug=measured.name, gpu_count=1, gpu_fraction=1.0, vcpus=0, ram_bytes=0.0,
         usd_per_h=measured.usd_per_h, spot=False, priced_on="", date_precision="",
-        source="the user",
+        source="the user", terms=OWNED,
     )  # fmt: skip

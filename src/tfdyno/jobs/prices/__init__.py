@@ -1,4 +1,4 @@
 """Prices of today: fetched from public lists, mapped to the catalogue's cards, and dated.
 
-Others use ``kept``, ``today``; the rest is private.
+Others use ``fetch_times``, ``today``; the rest is private.
 """

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.hardware import Offer
 from tfdyno.view.base.text import WIDTH, paint, shorten, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from tfdyno.catalog.price_history import PriceHistory
 
 _HISTORY_HEADERS = ("provider", "machine", "region", "$/h", "", "low", "high", "since", "change")
 _LEAST_CHANGE = 0.005
 _HEADERS = ("provider", "machine", "region", "n", "$/h", "$/GPU", "", "date", "age")
 Line = tuple[Offer, float, int, str]
 """Offer, price per GPU in USD/h, age in days, ``stale`` or ``very old`` or empty."""
-
-
-HistoryLine = tuple[Offer, Sequence[tuple[str, float]]]
-"""Offer, and its prices with their dates, oldest first, the one now last."""
 
 
 def offer_list(
@@ -53,12 +50,14 @@ def offer_list(
     return "\n\n".join([*blocks, wrapped(note, width=width)])
 
 
-def history_list(lines: Sequence[HistoryLine], *, width: int = WIDTH, colour: bool = False) -> str:
+def history_list(
+    lines: Sequence[tuple[Offer, PriceHistory]], *, width: int = WIDTH, colour: bool = False
+) -> str:
     """Return one block per GPU, one line per offer whose price moved; the others are counted."""
-    moved = [line for line in lines if len(line[1]) > 1]
+    moved = [(offer, past) for offer, past in lines if len(past.points) > 1]
     blocks = []
     for slug in dict.fromkeys(offer.gpu_slug for offer, _ in moved):
-        rows = [_history_row(*line) for line in moved if line[0].gpu_slug == slug]
+        rows = [_history_row(offer, past) for offer, past in moved if offer.gpu_slug == slug]
         body = table(_HISTORY_HEADERS, rows, align="<<<><>><>", width=width, elastic=1,
                      spare=(7, 2), colour=colour)  # fmt: skip
         blocks.append(f"{paint(slug, 'bold', colour=colour)}\n{body}")
@@ -93,18 +92,17 @@ def data_list(
                  colour=colour)  # fmt: skip
 
 
-def _history_row(offer: Offer, points: Sequence[tuple[str, float]]) -> tuple[str, ...]:
-    levels = [usd for _, usd in points]
-    change = levels[-1] / levels[0] - 1
+def _history_row(offer: Offer, past: PriceHistory) -> tuple[str, ...]:
+    change = past.change_ratio
     return (
         shorten(offer.provider, 10),
         offer.instance.removeprefix("Standard_"),
         shorten(offer.region, 10),
         f"{offer.usd_per_h:,.2f}",
         "" if offer.way == "on demand" else offer.way,
-        f"{min(levels):,.2f}",
-        f"{max(levels):,.2f}",
-        points[0][0][:7],
+        f"{past.low_usd_per_h:,.2f}",
+        f"{past.high_usd_per_h:,.2f}",
+        past.points[0].date[:7],
         f"{change:+.0%}".replace("-", "−") if abs(change) >= _LEAST_CHANGE else "0%",
     )
 

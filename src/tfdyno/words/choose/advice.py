@@ -56,10 +56,7 @@ def card(candidate: Candidate) -> str:
 
 def terms(candidate: Candidate) -> str:
     """Return how it is had: ``spot``, ``on demand``, ``owned``, ``contract``, ``no offer``."""
-    offer = candidate.offer
-    if offer is None:
-        return "no offer"
-    return "owned" if offer.provider == OWNED else offer.way
+    return candidate.offer.way if candidate.offer else "no offer"
 
 
 def purpose(run: Run, mode: str) -> str:

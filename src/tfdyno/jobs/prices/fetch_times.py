@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def kept_file() -> Path:
+def times_file() -> Path:
     """Return the file with the times."""
     return offers.data_dir() / "fetched.json"
 
@@ -22,7 +22,7 @@ def kept_file() -> Path:
 def fetched_at() -> dict[str, datetime.datetime]:
     """Return the times by provider; a file that cannot be read holds none, and all is fetched."""
     try:
-        found = from_json(kept_file().read_bytes(), dict[str, datetime.datetime])
+        found = from_json(times_file().read_bytes(), dict[str, datetime.datetime])
     except (OSError, UsageError):
         return {}
     return {name: at for name, at in found.items() if at.tzinfo}
@@ -41,7 +41,7 @@ def fresh(providers: Iterable[str], every_s: float) -> tuple[str, ...]:
     )
 
 
-def keep(providers: Iterable[str]) -> None:
+def record(providers: Iterable[str]) -> None:
     """Write down that these were fetched now; raises ``UsageError`` where it cannot be written."""
     now = datetime.datetime.now(tz=datetime.UTC).replace(microsecond=0)
-    write_atomic(kept_file(), to_json(fetched_at() | dict.fromkeys(providers, now), indent=2))
+    write_atomic(times_file(), to_json(fetched_at() | dict.fromkeys(providers, now), indent=2))
