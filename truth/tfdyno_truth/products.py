@@ -107,7 +107,6 @@ def predict_products(measured: MeasuredProducts, reached: Reached, law: ProductL
     card = ProductCard(
         sm_count=gpu.sm_count,
         peak_flops_per_s=peak_flops_per_s(gpu, unit),
-        bandwidth_bytes_per_s=gpu.memory_bytes_per_s,
         rate=rate_row(kind, reached),
     )
     compute_s = compute_seconds(measured.products, card, law)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 import statistics
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.units import GIB
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import datetime
 import functools
 import os
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +14,13 @@ from tfdyno.catalog.offer_rules import FETCHED, Listing, judge
 from tfdyno.catalog.own_prices import read_own_offers
 from tfdyno.catalog.tables import DATA, Faulty, Row, read_table, sift_table
 from tfdyno.core.base import clock
+from tfdyno.core.base.dataclass import dataclass
+from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import GIB
 from tfdyno.core.choose.hardware import OWNED, Offer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 SHIPPED = DATA / "offers.csv"
 COLUMNS = (
@@ -90,6 +91,16 @@ def own_offers() -> tuple[Offer, ...]:
 def own_file() -> Path:
     """Return the file with the user's own machines and prices."""
     return data_dir() / "prices.toml"
+
+
+def check_providers(names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse who offers nothing; raises ``UsageError``."""
+    unknown = next((one for one in names if one not in known), None)
+    if unknown is not None:
+        raise UsageError(
+            f"there is no offer of provider '{unknown}'",
+            remedy=f"choose from {', '.join(sorted(known))}",
+        )
 
 
 def rejected_offers(extra: Path | None = None) -> tuple[Rejected, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog import offers
 from tfdyno.catalog.offer_rules import Listing
 from tfdyno.catalog.tables import sift_table
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:

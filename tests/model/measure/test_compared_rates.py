@@ -1,4 +1,4 @@
-"""model/read_speed: the ratio of two rates by hand, and when nothing is claimed."""
+"""The ratio of two rates by hand, and when nothing is claimed."""
 
 from __future__ import annotations
 

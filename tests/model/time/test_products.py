@@ -33,7 +33,7 @@ RATE = ProductRate(
     p90_error_ratio=0.2,
     source="by hand",
 )
-CARD = ProductCard(sm_count=2, peak_flops_per_s=2e12, bandwidth_bytes_per_s=4e9, rate=RATE)
+CARD = ProductCard(sm_count=2, peak_flops_per_s=2e12, rate=RATE)
 SIZES = st.integers(1, 20_000)
 
 

@@ -1,4 +1,4 @@
-"""Commands that choose: advise, estimate, memory, gpus, offers, calibrate.
+"""Commands that choose: advise, estimate, memory, gpus, offers, calibrate, ui.
 
 Others use ``advise``, ``cache``, ``calibrate``, ``can_run``, ``estimate``, ``gpus``, ``memory``,
 ``offers``, ``ui``; the rest is private.

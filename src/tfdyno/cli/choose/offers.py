@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -11,6 +10,7 @@ from tfdyno.catalog.offers import rejected_in
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import PATH, command, flag, option
 from tfdyno.cli.options import JSON, Filled, OneOf
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.lookup.offers import PricedOffer, SortKey, histories, list_offers
 from tfdyno.view.lookup.offers_text import history_list, offer_list
@@ -48,23 +48,26 @@ def offers(options: _Options) -> Answer:
     )
     if not (found or options.as_json):
         raise UsageError("no offer matches", remedy="'tfdyno offers' lists all")
-    if options.history:
-        return _histories(found)
     # The rows of the user's list that break a rule, before the prices.
     reasons = [one.reasons for one in rejected_in(own)] if own and not options.as_json else []
+    head = f"{left_out_note(str(own), reasons)}\n\n" if reasons else ""
+    if options.history:
+        return _histories(found, head)
     lines = [(one.offer, one.usd_per_gpu_h, one.age_days, one.staleness) for one in found]
     return Answer(
         document=lambda: {"offers": found},
-        head=f"{left_out_note(str(own), reasons)}\n\n" if reasons else "",
+        head=head,
         text=partial(offer_list, lines, most=0 if options.gpu or options.provider else _MOST_LINES),
     )
 
 
-def _histories(found: tuple[PricedOffer, ...]) -> Answer:
+def _histories(found: tuple[PricedOffer, ...], head: str) -> Answer:
     courses = histories(found)
+    if courses.damage:
+        head += f"The price history is damaged: {courses.damage}.\n\n"
     lines = [(one.offer, courses.by_slug[one.offer.slug]) for one in found]
     return Answer(
         document=lambda: {"offers": found, "histories": courses.by_slug, "damage": courses.damage},
-        head=f"The price history is damaged: {courses.damage}.\n\n" if courses.damage else "",
+        head=head,
         text=partial(history_list, lines),
     )

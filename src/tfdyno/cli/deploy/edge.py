@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -53,11 +52,11 @@ def edge(options: _Options) -> Answer:
     model is run and timed. With --device the exit code is 1 where it does not fit.
     """
     from tfdyno.catalog.edge_devices import all_devices, parse_list
+    from tfdyno.core.base.clock import today
     from tfdyno.core.base.version import VERSION
     from tfdyno.core.deploy.edge_document import devices_document, edge_document
     from tfdyno.jobs.deploy.edge import EdgeRequest
     from tfdyno.jobs.deploy.edge import edge as judge
-    from tfdyno.view.deploy.edge_page import edge_page
     from tfdyno.view.deploy.edge_text import devices_text, edge_text
 
     every = all_devices()
@@ -68,6 +67,8 @@ def edge(options: _Options) -> Answer:
     if not options.model:
         raise UsageError("no model was named",
                          remedy="name a .tflite or .keras file, or --list the devices")  # fmt: skip
+    from tfdyno.view.deploy.edge_page import edge_page  # with all that draws
+
     devices = parse_list(options.device)
     check_writable(options.html)
     request = EdgeRequest(
@@ -80,10 +81,11 @@ def edge(options: _Options) -> Answer:
     )
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         report = judge(request, progress=progress)
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     written = f"\n\n{options.write} holds the model and its code: read README.md in it first."
     return Answer(
-        files=((options.html, partial(edge_page, report, date=today, version=VERSION)),),
+        files=(
+            (options.html, partial(edge_page, report, date=today().isoformat(), version=VERSION)),
+        ),
         document=partial(edge_document, report),
         text=partial(edge_text, report),
         tail=written if options.write else "",

@@ -238,15 +238,14 @@ def _own_words(options: _Options) -> tuple[str, ...]:
 
 def _answer(told: DiagnoseReport, options: _Options) -> Answer:
     """As it was asked for; 1 where something ends the training, as memory that grows."""
-    from datetime import UTC, datetime
-
+    from tfdyno.core.base.clock import today
     from tfdyno.view.diagnose.document import diagnose_document
     from tfdyno.view.diagnose.growth_page import growth_page
     from tfdyno.view.diagnose.growth_text import growth_text, leak_document
     from tfdyno.view.diagnose.page import diagnose_page
     from tfdyno.view.diagnose.text import diagnose_text
 
-    told = replace(told, made_on=datetime.now(UTC).date().isoformat())
+    told = replace(told, made_on=today().isoformat())
     ends = any(one.severity == "error" for one in told.proven.diagnosis.findings)
     return Answer(
         files=((options.html, partial(growth_page if options.leak else diagnose_page, told)),),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from tfdyno.core.base.dataclass import dataclass
@@ -45,7 +46,7 @@ class Assumed:
     """The hours for which a bought card is used."""
     run_every_h: float = 24.0
     """A shorter run is not started more often than once in these hours, year in, year out."""
-    checkpoint_bytes_per_s: float = 1.0
+    checkpoint_bytes_per_s: float = math.inf
     """Speed at which Keras writes a checkpoint, from the card to a disk."""
     checkpoint_speed_ratio: float = 1.0
     """The lowest speed over that, and that over the highest."""
@@ -114,7 +115,7 @@ class Candidate:
     """Why this row is as it is, in words."""
     pareto: bool
     hours_parts: tuple[HoursPart, ...] = ()
-    """What ``hours`` is the sum of."""
+    """What ``hours`` is the sum of; empty: it is not known by parts."""
     feeding: Feeding | None = None
     """What the offer's CPUs give its GPUs, which the estimate then has in it; None: no input
     pipeline was measured, or nobody says how many CPUs there are."""

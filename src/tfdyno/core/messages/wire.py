@@ -44,7 +44,8 @@ def decode(raw: Value, kind: type[Noun]) -> Noun:
             all fields that came.
 
     Raises:
-        TypeError: A field came that the class does not have, or one is missing.
+        TypeError: A field came that the class does not have, one is missing, or what came is no
+            dictionary.
     """
     made: Noun = _made(raw, kind)
     return made
@@ -57,6 +58,8 @@ def _made(raw: Value, kind: Value) -> Value:
     if not isinstance(origin, type):  # Any, or a Literal
         return raw
     if dataclasses.is_dataclass(origin):
+        if not isinstance(raw, dict):
+            raise TypeError(f"{raw!r} is no {origin.__name__}")
         hints = _hints(origin)
         return origin(**{name: _made(value, hints.get(name, Any)) for name, value in raw.items()})
     if isinstance(raw, list) and issubclass(origin, Sequence):

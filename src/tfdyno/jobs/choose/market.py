@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.links import usual_in_a_node
-from tfdyno.catalog.offers import all_offers, own_offers, staleness, today
+from tfdyno.catalog.offers import all_offers, check_providers, own_offers, staleness, today
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
 from tfdyno.core.choose.advice import Scenario
 from tfdyno.core.choose.hardware import OWNED, VENDOR, Gpu, Offer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
 SMALL_POWER_W = 75.0
 """What a PCIe slot gives: an edge box seldom has a power cable for a card."""
@@ -138,16 +138,6 @@ def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]
 def _counts(conditions: Conditions) -> tuple[int, ...]:
     """Return the numbers of cards that are asked for; empty: any."""
     return conditions.counts or ((1,) if conditions.scenario == "develop" else ())
-
-
-def check_providers(names: Iterable[str], known: Collection[str]) -> None:
-    """Refuse who offers nothing; raises ``UsageError``."""
-    unknown = next((one for one in names if one not in known), None)
-    if unknown is not None:
-        raise UsageError(
-            f"there is no offer of provider '{unknown}'",
-            remedy=f"choose from {', '.join(sorted(known))}",
-        )
 
 
 def _at_hand(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]:

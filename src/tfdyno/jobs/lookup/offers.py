@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tfdyno.catalog import gpus, offers
 from tfdyno.catalog.price_history import PriceHistory, by_machine, history_of, read_history
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.choose.hardware import OWNED, Offer
-from tfdyno.jobs.choose.market import check_providers
 
 if TYPE_CHECKING:
     import datetime
@@ -108,5 +107,5 @@ def _priced(offer: Offer, today: datetime.date) -> PricedOffer:
 
 def _providers(text: str, known: set[str]) -> set[str]:
     names = {name.strip().lower() for name in text.split(",") if name.strip()}
-    check_providers(sorted(names), known)
+    offers.check_providers(sorted(names), known)
     return names

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog import releases
+from tfdyno.core.base import clock
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.software import Knowledge
 
@@ -39,8 +39,7 @@ def aged(tensorflow: str, language: Language = "en") -> str:
     """Return why the tables may not hold for a TensorFlow, in a sentence; empty: they do."""
     from tfdyno.words.doctor.languages import behind_words
 
-    today = datetime.datetime.now(tz=datetime.UTC).date()
-    return behind_words(releases.behind(tensorflow, today), tensorflow, language)
+    return behind_words(releases.behind(tensorflow, clock.today()), tensorflow, language)
 
 
 def tensorflow_of(facts: MachineFacts) -> str:

@@ -27,7 +27,7 @@ WARM_FITS = 2
 def slope(
     steps: Sequence[float], values: Sequence[float], *, confidence_ratio: float = 0.95
 ) -> Interval | None:
-    """Return how fast a series grows in its steady half.
+    """Return how fast a series grows in its steady half, with bounds at ``confidence_ratio``.
 
     The half is cut into 7-16 blocks, each of which stands for its least value: what is held for a
     moment drops out. Where memory grows in jumps, as by an iterator at every 16th step, blocks are

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 Rest = TypeVarTuple("Rest")
 Found = TypeVar("Found")
 KEPT = 12
-"""Programs, and batches of them, whose tables are kept: those of a workload on all cards."""
+"""Answers of a function that are kept, by the kernels and the rest of what it was asked: those
+of a workload on all cards."""
 LIBRARY_KINDS = ("convolution", "gemm")
 NARROW_CHANNELS = 8
 """A convolution with so few channels on one side leaves most of a tensor-core tile empty."""
@@ -61,7 +62,7 @@ class KernelTable:
 
     @staticmethod
     def of(program: Program) -> KernelTable:
-        """Return the table of a program; made once per program object."""
+        """Return the table of a program, which is kept for its tuple of kernels."""
         return table_of_kernels(program.kernels)
 
     def work(self, batch_size: float) -> ClassWork:

@@ -59,7 +59,6 @@ class ProductCard:
 
     sm_count: int
     peak_flops_per_s: float
-    bandwidth_bytes_per_s: float
     rate: ProductRate
 
 
@@ -79,7 +78,6 @@ def product_card(
     return ProductCard(
         sm_count=gpu.sm_count,
         peak_flops_per_s=peak_flops_per_s(gpu, unit) * (1.0 if rate.measured else clock_ratio),
-        bandwidth_bytes_per_s=gpu.memory_bytes_per_s,
         rate=rate,
     )
 

@@ -1,6 +1,6 @@
 """Read what TensorFlow and XLA print when memory runs out, in memory that does not grow.
 
-What their lines look like is in ``oom_lines``.
+What their lines look like is in ``lines``.
 """
 
 from __future__ import annotations

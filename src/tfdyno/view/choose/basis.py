@@ -37,7 +37,7 @@ def facts(
         ("Prices", _prices(advice)),
         ("Hardware", f"{_PEAKS}; catalogue of {advice.catalogue_date}"),
     ]
-    found.append(("Not included", "storage, egress, validation passes, image download, tax"))
+    found.append(("Not included", "storage, egress, image download, tax"))
     warnings = dict.fromkeys([*advice.notes, *trace.warnings, *program.notes])
     found += [("Note", text) for text in warnings]
     return tuple(found)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Validation
 
 A_PERCENT = 0.01
-"""What is less of the whole is not told."""
+"""What is less of the whole is not told, but for validation."""
 PARTS: dict[HoursKind, str] = {
     "data": "waiting for data",
     "validation": "validation",

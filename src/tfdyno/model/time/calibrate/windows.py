@@ -109,7 +109,7 @@ def _line(text: str) -> Line | None:
     try:
         raw = json.loads(text)
         return decode(raw, next(kind for field, kind in LINES.items() if field in raw))
-    except (ValueError, TypeError, AttributeError, StopIteration):
+    except (ValueError, TypeError, StopIteration):
         return None
 
 
