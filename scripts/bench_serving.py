@@ -22,6 +22,7 @@ from bench_serving_page import Round, Study, claims, page
 from bench_serving_servers import KINDS, ROOT, run, running, serving_folder
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
 from tfdyno.core.base.errors import TfdynoError, ToolError
+from tfdyno.core.base.process_limits import allowed
 from tfdyno.jobs.bench.load import LoadRequest, load_test
 from tfdyno.probe.base import processors
 from tfdyno.probe.base.host import this_host
@@ -130,7 +131,7 @@ def study(plan: Plan, say: Callable[[str], None], *, only_overload: bool) -> Stu
         clients=CLIENTS,
         overload=flooded,
         kill=killed,
-        machine=f"{len(processors.allowed())} CPUs ({processors.name(this_host())})",
+        machine=f"{len(allowed())} CPUs ({processors.name(this_host())})",
         made_on=datetime.now(UTC).date().isoformat(),
         revision=revision(),
     )

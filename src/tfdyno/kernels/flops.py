@@ -54,9 +54,10 @@ def matrix_product_work(graph: Graph, node: Node) -> tuple[int, dict[str, tuple[
 
 
 def _of_data(graph: Graph, node: Node, direction: Direction) -> LibraryWork:
-    """The forward pass, or the gradient of its input: then the data operand is that of its output.
+    """Count the forward pass, or the gradient of its input.
 
-    A transposed convolution counts as the second.
+    The data operand of the second is the gradient of the forward output. A transposed convolution
+    counts as the second.
     """
     data, kernel, output = _shapes(graph, node)
     stride = node.attributes["stride"]

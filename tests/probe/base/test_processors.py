@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tfdyno.core.base.process_limits import allowed
 from tfdyno.probe.base import processors
 from tfdyno.probe.base.host import Host, this_host
 
@@ -66,10 +67,10 @@ def test_windows_tells_it_in_the_environment() -> None:
 
 
 def test_this_machine_has_processors_and_counts_their_work() -> None:
-    allowed = processors.allowed()
-    assert 1 <= len(allowed) <= (os.cpu_count() or 1)
-    assert 0 < processors.usable(this_host()) <= len(allowed)
-    whole, one = processors.busy_s(allowed), processors.busy_s(allowed[:1])
+    every = allowed()
+    assert 1 <= len(every) <= (os.cpu_count() or 1)
+    assert 0 < processors.usable(this_host()) <= len(every)
+    whole, one = processors.busy_s(every), processors.busy_s(every[:1])
     assert whole is not None
     assert one is not None
     assert 0 < one <= whole

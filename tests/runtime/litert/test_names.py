@@ -28,6 +28,20 @@ def test_a_path_names_its_innermost_layer(path: str, layer: str) -> None:
     assert layer_of(path, LAYERS) == layer
 
 
+@pytest.mark.parametrize(
+    ("path", "model", "layer"),
+    [
+        ("functional_1/dense_1/MatMul", "functional_1", "dense_1"),  # as Keras named them
+        ("functional_1_1/dense_1_1/MatMul", "functional_1", "dense_1"),  # and TensorFlow anew
+        ("net_1/dense_1/MatMul", "net", "dense"),
+    ],
+)
+def test_the_number_of_the_models_own_name_is_none_of_tensorflows(
+    path: str, model: str, layer: str
+) -> None:
+    assert layer_of(path, LAYERS, model) == layer
+
+
 def test_without_layers_the_parts_between_stand_for_them() -> None:
     assert layer_of("net_1/block_1/conv_1/Conv2D", ()) == "block/conv"
 

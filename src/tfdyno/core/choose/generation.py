@@ -24,7 +24,7 @@ class Generation:
     summary: str
     """What sets it apart, in a few words."""
     kernel_executions: tuple[str, ...]
-    """Executions that are priced kernel by kernel (``model.kernel_law``)."""
+    """Executions that are priced kernel by kernel (``model.time.kernel_law``)."""
     source: str
 
 

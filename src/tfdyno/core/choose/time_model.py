@@ -99,7 +99,7 @@ class TimeModel:
     generation: str = ""
     """The software that the constants are for; empty: those that all share."""
     kernel_executions: frozenset[str] = frozenset()
-    """Executions that are priced kernel by kernel (``model.kernel_law``)."""
+    """Executions that are priced kernel by kernel (``model.time.kernel_law``)."""
     measured_capabilities: frozenset[str] = frozenset()
     """Compute capabilities of the cards on which such steps were measured."""
     product_rates: ProductRates | None = None

@@ -267,7 +267,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What follows from a measurement's samples: see ``model.summary``."""
+    """What follows from a measurement's samples: see ``model.measure.summary``."""
 
     median_s: float
     """Median over runs of the median step of their steady state."""

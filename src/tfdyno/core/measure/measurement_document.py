@@ -29,7 +29,7 @@ class MeasurementReport:
     medians_s: tuple[float, ...]
     """The median step of each run."""
     price_performance: tuple[Mapping[str, Any], ...] = ()
-    """What it costs on priced offers, as ``model.price_performance`` has it; empty on a CPU."""
+    """What it costs on offers, as ``model.choose.price_performance`` has it; empty on a CPU."""
     costs: tuple[str, ...] = ()
     """The same, one sentence an offer."""
 

@@ -30,7 +30,7 @@ class MeasureHere:
     had: tuple[Retreat, ...] = ()
     """Steps back that the runs before it took."""
     limit_bytes: int = 0
-    """Of resident memory, where more ends the run; 0: none, of a node most of what there is."""
+    """Of resident memory, where more ends the run; 0: none, on a node of Ray most of its memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from tfdyno.catalog.time_model import time_model
 from tfdyno.core.base.clock import today
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.base.flags import with_flags
+from tfdyno.core.base.process_limits import allowed
 from tfdyno.core.choose.card_file import CPU, CardFile, Condition, Verdict
 from tfdyno.core.choose.generation import Framework
 from tfdyno.core.messages.bench import ALL_REDUCE, MeasureAllReduce
@@ -45,12 +46,12 @@ if TYPE_CHECKING:
 
 LEAST_S, MOST_S = 10.0, 3600.0
 """Importing a framework and building the first chains takes some seconds."""
-GRACE_S = 90.0
-"""Beyond its time, for the import and a kernel under way, before the child counts as hung."""
+GRACE_S = 240.0
+"""Beyond its time, for the import and the fewest kernels, before the child counts as hung."""
 FEWEST = 10
 """The fewest kernels with which an estimate uses a sweep."""
 EXCHANGE_BYTES = (1 << 24, 1 << 27)
-EXCHANGE_S, WITHOUT_GRAPHS_S, LOOK_S = 8.0, 20.0, 60.0
+EXCHANGE_S, WITHOUT_GRAPHS_S = 8.0, 20.0
 NO_GRAPHS = {"--xla_gpu_enable_command_buffer": ""}
 """The flag of XLA that takes all kernels out of CUDA graphs."""
 ROOM_RATIO = 0.2
@@ -349,7 +350,7 @@ def _card_of(
         condition=place.state.condition(sampler.telemetry(), sliced)
         if place.where == "gpu"
         else Condition(other_cpu_ratio=other_cpu_ratio(sampler.telemetry())),
-        processors=len(processors.allowed()),
+        processors=len(allowed()),
         left_out=(*told.left_out, *failed),
         ended_by="" if ended is None else str(ended).rstrip(".") or "interrupted",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.offers import all_offers
 from tfdyno.core.base.clock import now
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.process_limits import allowed
 from tfdyno.core.base.units import significant
 from tfdyno.core.measure.load import LoadPlan, LoadResult, LoadStage, ServerFacts, StageRun
 from tfdyno.core.measure.load_url import read_load_url
@@ -139,7 +140,7 @@ def load_test(request: LoadRequest, *, progress: Callable[[str], None] = silent)
         offer=request.offer,
         allows_refusals=request.allow_refusals,
         stopped=stages[-1].run.stopped,
-        machine=f"{len(processors.allowed())} CPUs ({processors.name(this_host())})",
+        machine=f"{len(allowed())} CPUs ({processors.name(this_host())})",
         made_at=now(),
         tfdyno=revision(),
     )

@@ -49,9 +49,9 @@ def proven(
     """Try the fixes that a recipe can express, the largest expected gain first.
 
     A fix is kept, and the next ones are measured on top of it, when its steps are faster by the
-    verdict of ``model.comparison`` and the losses of a few steps with the same seed agree. Then
-    the steps are looked at again: what is not found any more is not tried. What cannot be measured
-    is told and left out.
+    verdict of ``model.measure.comparison`` and the losses of a few steps with the same seed agree.
+    Then the steps are looked at again: what is not found any more is not tried. What cannot be
+    measured is told and left out.
 
     Args:
         request: What was diagnosed.

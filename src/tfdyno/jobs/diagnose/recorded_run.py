@@ -92,7 +92,6 @@ def _trained(folder: Path, reference: str) -> Recorded:
 
 
 def _measured(reference: str) -> Recorded:
-
     one, *others = measurements_at(reference)
     examined = _judged(bench_facts(one), one.environment)
     if others:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import OSErrorsAs, ToolError
+from tfdyno.core.base.process_limits import allowed
 from tfdyno.core.base.version import VERSION
 from tfdyno.core.cluster.cluster import host_of, tf_config_of
 from tfdyno.core.cluster.cluster_facts import NodeFacts
@@ -21,7 +22,7 @@ from tfdyno.engines.rendezvous.tf_config import loopback_variables
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.launch.node import TENSORFLOW
 from tfdyno.jobs.machine.knowledge import capability_of
-from tfdyno.probe.base import numa, processors
+from tfdyno.probe.base import numa
 from tfdyno.probe.base.host import this_host
 from tfdyno.probe.cards import cards
 from tfdyno.probe.cards.card_pairs import node_cards, printed_pairs
@@ -222,7 +223,7 @@ def look(process: ProcessRank, folder: Path, environment: Mapping[str, str]) -> 
         interfaces=interfaces.interfaces(host),
         resolved=interfaces.resolved(host_of(process.own)),
         infiniband_bytes_per_s=interfaces.infiniband_bytes_per_s(host),
-        cpus=processors.allowed(),
+        cpus=allowed(),
         numa_nodes=numa.numa_nodes(host),
         shared_memory_bytes=size,
         shared_memory_free_bytes=free,

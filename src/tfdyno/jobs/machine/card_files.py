@@ -9,6 +9,7 @@ from tfdyno.catalog import gpus as catalog
 from tfdyno.catalog.offers import data_dir
 from tfdyno.catalog.sweeps import reference_sweep
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.process_limits import allowed
 from tfdyno.core.choose.card_file import CPU, CardFile
 from tfdyno.core.choose.hardware import CPU_VENDOR, Gpu, SmRates
 from tfdyno.probe.base import processors
@@ -65,7 +66,7 @@ def stored_sweeps() -> Sweeps:
     kept = tuple(one for one in found if not _foreign(one))
     told = (
         f"The sweep of {one.name} ({one.processors} processors) is left out: this machine has "
-        f"{_cpu_name()} ({len(processors.allowed())}); run {SWEEP} here."
+        f"{_cpu_name()} ({len(allowed())}); run {SWEEP} here."
         for one in found
         if _foreign(one)
     )
@@ -73,7 +74,7 @@ def stored_sweeps() -> Sweeps:
 
 
 def _foreign(card: CardFile) -> bool:
-    here = (_cpu_name(), len(processors.allowed()))
+    here = (_cpu_name(), len(allowed()))
     return card.card == CPU and (card.name, card.processors) != here
 
 

@@ -22,7 +22,7 @@ _DIMS = re.compile(r'"(lhs|rhs)_(contracting|batch)_dimensions":\[([^\]]*)\]')
 
 @dataclass(frozen=True, slots=True)
 class LibraryCall:
-    """What a library call computes, in the terms of ``core.program.Kernel``."""
+    """What a library call computes, in the terms of ``core.choose.program.Kernel``."""
 
     kind: KernelKind
     flops: int

@@ -5,9 +5,9 @@ A kernel takes ::
     floor + (compute^p + memory^p)^(1/p)
 
 because arithmetic and traffic overlap; launches are hidden by CUDA graphs, so the floor is what the
-smallest kernel takes. Products are priced by what measured products reach (``model.products``), a
-convolution as the product that it is (batch x places by output channels by window x input
-channels), all else by its bytes and by the operations on its elements.
+smallest kernel takes. Products are priced by what measured products reach
+(``model.time.products``), a convolution as the product that it is (batch x places by output
+channels by window x input channels), all else by its bytes and by the operations on its elements.
 """
 
 from __future__ import annotations

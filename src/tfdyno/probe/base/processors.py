@@ -7,8 +7,7 @@ import platform
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.process_limits import allowed as allowed
-from tfdyno.core.base.process_limits import quotas
+from tfdyno.core.base.process_limits import allowed, quotas
 
 if TYPE_CHECKING:
     from tfdyno.probe.base.host import Host

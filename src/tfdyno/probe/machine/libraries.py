@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.doctor.machine_facts import Distribution, LibraryFacts, MachineFacts
 from tfdyno.probe.base.attempt import Part, failed, found, not_run
 from tfdyno.probe.base.distributions import join

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tfdyno.core.base.process_limits import allowed
 from tfdyno.probe.base import driver, processors
 from tfdyno.probe.base.distributions import installed
 from tfdyno.probe.base.python import interpreter
@@ -96,7 +97,7 @@ def machine(host: Host, visible: str | None) -> dict[str, str]:
     able = re.search(r"^(?:flags|Features)\s*:\s*(.*)$", text, re.MULTILINE)
     features = hashlib.sha256((able[1] if able else "").encode()).hexdigest()[:8]
     known = {"processor": processors.name(host), "features": features,
-             "processors": str(len(processors.allowed()))}  # fmt: skip
+             "processors": str(len(allowed()))}  # fmt: skip
     with cards.opened() as nvml:
         found = [cards.card(nvml, handle, lambda _name: "") for _, handle in
                  (cards.handles(nvml, visible) if nvml else ())]  # fmt: skip

@@ -8,6 +8,8 @@ import sys
 from importlib import metadata
 from importlib.util import find_spec
 
+from tfdyno.core.base.errors import UsageError
+
 LOOK_S = 60.0
 _ASK = """
 import sys
@@ -44,11 +46,19 @@ def version(*names: str, python: str = sys.executable) -> str:
 
 
 def brings(python: str, module: str) -> bool:
-    """Return whether an interpreter finds a module."""
+    """Return whether an interpreter finds a module.
+
+    Raises:
+        UsageError: The interpreter cannot be run.
+    """
     if python == sys.executable:
         return find_spec(module) is not None
     code = f"import importlib.util as u, sys; sys.exit(u.find_spec({module!r}) is None)"
-    done = subprocess.run([python, "-c", code], capture_output=True, timeout=LOOK_S, check=False)
+    asked = [python, "-c", code]
+    try:
+        done = subprocess.run(asked, capture_output=True, timeout=LOOK_S, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UsageError(f"{python} cannot be run", why=str(error)) from None
     return done.returncode == 0
 
 

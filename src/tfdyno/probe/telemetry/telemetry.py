@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.base.process_limits import allowed
 from tfdyno.probe.base import processors
 from tfdyno.probe.base.host import this_host
 from tfdyno.probe.cards import cards
@@ -133,7 +134,7 @@ class _Source:
         self._before = [frozenset(pid for pid, _ in one.processes or ()) for one in first]
         host = this_host()
         self._usable = processors.usable(host)
-        self._allowed = processors.allowed()
+        self._allowed = allowed()
         self._usage = self._tree.usage()
         self._busy_s = processors.busy_s(self._allowed)
         self._at_s = time.monotonic()

@@ -22,7 +22,7 @@ _PROGRESS_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """What was timed; see the fields of the same names in ``core.measurement.BenchRun``."""
+    """What was timed; see the fields of the same names in ``core.measure.measurement.BenchRun``."""
 
     samples_s: tuple[float, ...]
     steps_per_sample: tuple[int, ...]

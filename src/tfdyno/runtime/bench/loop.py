@@ -44,6 +44,8 @@ _FEWEST_SAMPLES = 10
 """A loop that ends by itself before the steady state is long enough is still told with these."""
 _ALONE_STEPS = 100
 _ITS_OWN = Protocol(data="own")
+NO_CALL = object()
+"""In the place of a step's result, which may be None, before its first call."""
 
 
 class LoopDone(BaseException):
@@ -99,7 +101,7 @@ class Loop(ABC):
         """The step was found.
 
         Args:
-            result: Of its first call; None: that comes next.
+            result: Of its first call; ``NO_CALL``: that comes next.
             seconds_s: What that took; 0.0: the first that counts comes next.
         """
 
@@ -197,7 +199,7 @@ class Loop(ABC):
                 replica_count=replicas(model),
                 notes=("A loop of train_on_batch, timed in place.", *notes),
             )
-            self._began(None, 0.0)
+            self._began(NO_CALL, 0.0)
             if self.protocol.data != "own":
                 self._repeat(call)
         return self._run(call) if self._step == id(model) else call()
@@ -262,7 +264,7 @@ class Loop(ABC):
                 self._stop(UsageError(what, remedy="put @tf.function before its step"))
             self._describe(f"line {line.rpartition(':')[2]}", ())
             self.execution = "eager"
-            self._began(None, 0.0)
+            self._began(NO_CALL, 0.0)
         elif self._step == line:
             self.step_count += 1
             self._passed()

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.base.written_files import written_aside
-from tfdyno.runtime.bench.loop import Loop, LoopDone
+from tfdyno.runtime.bench.loop import NO_CALL, Loop, LoopDone
 from tfdyno.runtime.bench.script_training import by_itself, of_script
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class LoopLosses(Loop):
             self._keep(target)
 
     def _began(self, result: Value, seconds_s: float) -> None:
-        if result is not None:
+        if result is not NO_CALL:
             self._keep(result)
 
     def _timed(self, call: Callable[[], Any]) -> Value:

@@ -125,17 +125,17 @@ def _write_durably(path: Path, fill: Callable[[Path], None]) -> None:
     except OSError:
         _remove(part)
         raise
-    sync_folder(path.parent)
+    with contextlib.suppress(OSError):  # some file systems cannot and need not
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk; some file systems cannot and need not."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    """Bring the names in a folder to the disk; raises ``OSError`` where that fails."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _remove(path: Path) -> None:

@@ -267,7 +267,6 @@ class LoopLook(Loop):
         if self.worker_count > 1:
             self.notes.append(SEVERAL_WORKERS)
             return
-        self._active.append(self._step)
         try:
             step = self._held_step(call)
             if step is None:
@@ -281,8 +280,6 @@ class LoopLook(Loop):
             raise
         except Exception as error:  # a step that cannot be run twice on the same data
             self.notes.append(not_repeated(error))
-        finally:
-            self._active.pop()
 
     def _held_step(self, call: Callable[[], Any]) -> Callable[[], Any] | None:
         """Return the call; where it takes an iterator, with one of a batch that is held."""

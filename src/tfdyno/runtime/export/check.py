@@ -92,7 +92,7 @@ def _operations(source: Source, kind: Format, nodes: list[Operation]) -> list[Ob
     found = []
     for node in nodes:
         within = node.name.rpartition("/")[0] if layers else ""
-        layer = layer_of(within, layers)
+        layer = layer_of(within, layers, source.model.name if layers else "")
         found.append(ObstacleFact(format=kind, kind="operation", name=node.op, layer=layer))
     return found
 

@@ -15,7 +15,7 @@ _FLOAT_DTYPES = frozenset({"float32", "float16", "float64", "bfloat16"})
 _BORDERS = frozenset({"QUANTIZE", "DEQUANTIZE"})
 
 
-def layer_of(path: str, layers: Collection[str]) -> str:
+def layer_of(path: str, layers: Collection[str], model: str = "") -> str:
     """Return the innermost layer that a path names: ``cnn_1/first_1/Relu`` is of ``first``.
 
     TensorFlow numbers each part of a path that was there before; a number that the model's own
@@ -25,11 +25,12 @@ def layer_of(path: str, layers: Collection[str]) -> str:
         path: Of a tensor; several joined by semicolons where operations were fused: the first.
         layers: Names of the model's layers; empty: none is known, and all parts between the
             model's and the operation's stand for the layer.
+        model: Name of the model, whose own number is none of TensorFlow's; empty: not known.
     """
     parts = [part for part in path.partition(";")[0].split("/") if part]
     if not layers:
         return "/".join(_COUNTED.sub("", part) for part in parts[1:-1])
-    numbered = _COUNTED.search(parts[0]) if parts else None
+    numbered = _COUNTED.search(parts[0].removeprefix(model)) if parts else None
     counted = numbered.group() if numbered else ""
     found = ""
     for part in parts:

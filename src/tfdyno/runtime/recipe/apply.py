@@ -31,7 +31,7 @@ OWN_LOOP = {**TRAINING_ONLY, "steps_per_execution": 1, "batch_size": 0}
 def check_recipe(recipe: Recipe, mode: Mode) -> None:
     """Refuse a setting of training where nothing is trained; raises ``UsageError``.
 
-    Which settings exclude each other was checked before (``core.composition``).
+    Which settings exclude each other was checked before (``core.recipe.composition``).
     """
     if mode == "infer":
         for name in asked(recipe, TRAINING_ONLY):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tfdyno.runtime.checkpoint.files import Checkpoint
     from tfdyno.runtime.checkpoint.state import State
 
-CONSENSUS = ".meeting"
+CONSENSUS = ".meeting"  # its name on the disk, also in folders of runs that began before
 """The folder in the folder of a run where workers meet."""
 
 
