@@ -114,7 +114,8 @@ result["texts"] = export_write.texts_of({"a": np.float32(1.5), "b": (np.int64(2)
 before = verify_export.original(small)
 after = verify_export.exported("onnx", folder / "m.onnx", small)
 differences, accuracy = verify_export.compare(small, before, after, data)
-result["compared"] = [differences[0].max_abs < 4 / 1024, accuracy, differences[0].top1_ratio]
+result["compared"] = [differences[0].max_abs < 4 / 1024, accuracy,
+                      differences[0].top1_ratio > 0.95]  # two classes may be a spacing apart
 timed = verify_export.latencies(small, before, after, data)
 result["timed"] = [[one.batch_size, one.rounds >= 5, one.original_s.best > 0,
                     one.speedup_ratio.low <= one.speedup_ratio.best] for one in timed]
