@@ -160,7 +160,14 @@ def test_the_check_above_sees_a_heavy_package() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="CPU time of a child is read with wait4")
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["gpus"], ["doctor", "--quick"], ["train", "--help"], *LIGHT_COMMANDS[-2:]],
+    [
+        ["--help"],
+        ["gpus"],
+        ["offers"],
+        ["doctor", "--quick"],
+        ["train", "--help"],
+        *LIGHT_COMMANDS[-2:],
+    ],
     ids=" ".join,
 )
 def test_light_commands_start_within_the_budget(words: list[str]) -> None:

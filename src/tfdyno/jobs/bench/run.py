@@ -39,7 +39,7 @@ EPOCHS_LIMIT_S = 30 * DAY_S
 
 Measuring = Callable[[MeasureHere, Callable[[str], None]], Measured]
 """Makes one run, as ``measured`` does."""
-LOOK_S = 0.05
+MEMORY_LOOK_S = 0.05
 """Between two looks: a step that fills a gigabyte takes longer."""
 
 
@@ -195,7 +195,7 @@ class MemoryWatch:
 
         with contextlib.suppress(psutil.Error):
             process = psutil.Process(pid)
-            while not self._over.wait(LOOK_S):
+            while not self._over.wait(MEMORY_LOOK_S):
                 held_bytes = _resident_bytes(process)
                 if held_bytes > self._limit_bytes:
                     self._seen_bytes = held_bytes

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -128,7 +128,7 @@ def work_of(
     table = KernelTable.of(program)
     each = table.by_kernel(batch_size)
     launches = np.maximum(each.launches, 1.0)
-    classes, units, distinct, class_index = _classes_on(program, gpu, tf32_allowed=tf32_allowed)
+    classes, units, distinct, class_index = _classed(program, gpu, tf32_allowed=tf32_allowed)
     grown = batch_size / program.batch_size
     lanes = gpu.sm_count * INTEGER_LANES * gpu.boost_hz * clock_ratio
     compute = (table.flops @ np.array([1.0, batch_size])) / launches / lanes
@@ -158,10 +158,20 @@ def work_of(
     )
 
 
-def _classes_on(
-    program: Program, gpu: Gpu, *, tf32_allowed: bool
-) -> tuple[list[LawClass], list[Unit | None], tuple[LawClass, ...], Indices]:
-    """Return ``_classes`` of a program on a card."""
+class _Classed(NamedTuple):
+    """The kernels of a program in classes, as one kind of card prices them."""
+
+    classes: tuple[LawClass, ...]
+    """Of every kernel."""
+    units: tuple[Unit | None, ...]
+    """What computes each; None: no library does."""
+    distinct: tuple[LawClass, ...]
+    places: Indices
+    """The place of each kernel's class among the distinct ones."""
+
+
+def _classed(program: Program, gpu: Gpu, *, tf32_allowed: bool) -> _Classed:
+    """Sort the kernels of a program by what the card has of units and rates."""
     dtypes = _library_dtypes(program.kernels)
     units = tuple((one, peak_unit(gpu, one, tf32_allowed=tf32_allowed)) for one in dtypes)
     old = float(gpu.compute_capability) < FIRST_CHANNELS_LAST_TF32
@@ -176,10 +186,8 @@ def _library_dtypes(kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
 @kept_by_kernels
 def _classes(
     kernels: tuple[Kernel, ...], dtype_units: tuple[tuple[str, Unit], ...], old: bool, halved: bool
-) -> tuple[list[LawClass], list[Unit | None], tuple[LawClass, ...], Indices]:
-    """Return class and unit of every kernel, the distinct classes, and each one's place in them.
-
-    There is no unit where no library computes it.
+) -> _Classed:
+    """Sort kernels; the answer is shared by all cards of the kind.
 
     Args:
         kernels: Of a program.
@@ -214,7 +222,9 @@ def _classes(
         units.append(unit)
     distinct = tuple(sorted(set(classes)))
     place = {one: index for index, one in enumerate(distinct)}
-    return classes, units, distinct, np.array([place[one] for one in classes], dtype=np.intp)
+    index = np.array([place[one] for one in classes], dtype=np.intp)
+    index.setflags(write=False)
+    return _Classed(tuple(classes), tuple(units), distinct, index)
 
 
 def _aligned(kernel: Kernel) -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Graph, Loss, Tensor, Value, Variable
+
 HARMLESS = (
     "ReadVariableOp", "VarHandleOp", "ResourceGather", "Placeholder", "While", "If", "Case",
     "StatefulPartitionedCall", "PartitionedCall", "TensorList", "TensorArray", "Stack", "Assert",

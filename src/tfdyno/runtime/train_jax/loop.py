@@ -235,6 +235,9 @@ def _applied(model: Model, recipe: Recipe, mesh: DeviceMesh) -> tuple[Applied, .
 def check_same_weights(variables: Sequence[Any]) -> None:
     """Compare every part of every weight between the devices that hold it.
 
+    JAX trusts each process to begin with the same values. A callback that sets weights on one of
+    them, or data that one reads in another order, shows no error.
+
     Args:
         variables: Of Keras, the same in the same order in every process.
 

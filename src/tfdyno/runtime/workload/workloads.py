@@ -309,8 +309,8 @@ def policy_held(precision: str, notes: list[str]) -> Iterator[None]:
         yield
 
 
-_CLASSES = {"adafactor": "Adafactor", "lion": "Lion", "sgd": "SGD"}
-_COMMON = (
+_OPTIMIZERS = {"adafactor": "Adafactor", "lion": "Lion", "sgd": "SGD"}
+_OPTIMIZER_SETTINGS = (
     "weight_decay",
     "clipnorm",
     "global_clipnorm",
@@ -347,7 +347,7 @@ def take_optimizer(model: Model, name: str) -> str:
         raise UsageError(what, why="it was compiled without one")
     scaled = isinstance(own, keras.optimizers.LossScaleOptimizer)
     inner = own.inner_optimizer if scaled else own
-    settings = {key: getattr(inner, key) for key in _COMMON}
-    found = getattr(keras.optimizers, _CLASSES[name])(**settings)
+    settings = {key: getattr(inner, key) for key in _OPTIMIZER_SETTINGS}
+    found = getattr(keras.optimizers, _OPTIMIZERS[name])(**settings)
     model.optimizer = keras.optimizers.LossScaleOptimizer(found) if scaled else found
     return f"Optimizer {name} in place of {inner.name}: what is learned changes."
