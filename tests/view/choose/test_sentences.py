@@ -76,7 +76,7 @@ def test_the_answer_says_how_much_of_it_is_validation(advice: Advice) -> None:
         replace(one, candidate=tenth) if one.candidate is best else one for one in advice.picks
     )
     text = sentences.answer(replace(advice, ranking=ranking, picks=picks))
-    assert " and costs $3.70–5.60. Of it validation " in text
+    assert " and costs $3.70–5.60. Of that: validation " in text
     assert " (10%). It fits with room" in text
 
 

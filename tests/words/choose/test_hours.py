@@ -27,16 +27,15 @@ def spending(**hours: float) -> Candidate:
 
 def test_what_is_not_training_is_told_the_longest_first() -> None:
     told = parts_line(spending(steps=6.0, validation=1.2, data=2.0, interruptions=0.8))
-    assert (
-        told
-        == "Of it waiting for data 2 h (20%), validation 1.2 h (12%) and interruptions 48 min (8%)."
+    assert told == (
+        "Of that: waiting for data 2 h (20%), validation 1.2 h (12%) and interruptions 48 min (8%)."
     )
 
 
 def test_what_is_under_a_percent_is_left_out_but_for_validation() -> None:
     assert parts_line(spending(steps=9.9, compile=0.05, start=0.05)) == ""
     assert parts_line(spending(steps=9.9, compile=0.05, validation=0.05)) == (
-        "Of it validation 3 min (under 1%)."
+        "Of that: validation 3 min (under 1%)."
     )
 
 

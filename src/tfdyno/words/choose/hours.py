@@ -35,7 +35,7 @@ def parts_line(candidate: Candidate) -> str:
         if part.kind in PARTS
         and (part.hours.best >= A_PERCENT * whole or part.kind == "validation")
     ]
-    return f"Of it {listed(told)}." if told else ""
+    return f"Of that: {listed(told)}." if told else ""
 
 
 def _share(ratio: float) -> str:
