@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.price_server import gpuhunt_row, gpuhunt_zip, zipped
 
-from tfdyno.jobs.prices.fetch import SourceError
-from tfdyno.jobs.prices.gpuhunt import path_of, read_list, version_path
+from tfdyno.catalog.price_sources import price_sources
+from tfdyno.jobs.prices.fetch import Answered, SourceError
+from tfdyno.jobs.prices.gpuhunt import fetch_list, read_list
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tfdyno.jobs.prices.rows import Reading
 
 WHOLE = gpuhunt_zip("aws", gpuhunt_row("g6.xlarge", "L4", 1, 24.0, 0.8))
@@ -19,15 +22,30 @@ def _read(body: bytes, most_bytes: int = 1_000_000) -> Reading:
     return read_list(body, "aws", most_bytes=most_bytes, skip_flags=("runpod-cluster",))
 
 
+SOURCE = next(one for one in price_sources() if one.kind == "gpuhunt")
+
+
+def _answers(version: bytes, asked: list[str]) -> Callable[..., Answered]:
+    def get(url: str, **_limits: int) -> Answered:
+        asked.append(url.removeprefix(SOURCE.url))
+        return Answered(body=version if url.endswith("/version") else WHOLE, date=None)
+
+    return get
+
+
 def test_the_list_is_that_of_the_version_that_is_named() -> None:
-    assert version_path("aws") == "aws/version"
-    assert path_of("aws", b"20261127\n") == "aws/20261127/catalog.zip"
+    asked: list[str] = []
+    found = fetch_list(SOURCE, "aws", _answers(b"20261127\n", asked))
+    assert asked == ["/aws/version", "/aws/20261127/catalog.zip"]
+    assert (found.version, len(found.reading.rows)) == ("20261127", 1)
 
 
 @pytest.mark.parametrize("version", [b"<html>", b"", b"../../etc", b"a" * 65])
 def test_what_is_no_version_makes_no_address(version: bytes) -> None:
+    asked: list[str] = []
     with pytest.raises(SourceError, match="something else"):
-        path_of("aws", version)
+        fetch_list(SOURCE, "aws", _answers(version, asked))
+    assert asked == ["/aws/version"]
 
 
 def test_on_demand_and_spot_are_prices_of_their_own() -> None:

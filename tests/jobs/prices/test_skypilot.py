@@ -5,7 +5,7 @@ from tests.price_server import skypilot_list, skypilot_row
 
 from tfdyno.catalog.price_sources import PriceList, price_sources
 from tfdyno.jobs.prices.fetch import SourceError
-from tfdyno.jobs.prices.skypilot import path_of, read_list
+from tfdyno.jobs.prices.skypilot import read_list
 
 SKYPILOT = next(one for one in price_sources() if one.name == "skypilot")
 PLAIN = PriceList(provider="cloud")
@@ -13,10 +13,6 @@ GCP_HEADER = (
     "InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,Region,"
     "AvailabilityZone,Price,SpotPrice"
 )
-
-
-def test_a_list_is_below_the_name_of_its_provider() -> None:
-    assert path_of("aws") == "aws/vms.csv"
 
 
 def test_machines_without_gpus_are_passed_over() -> None:

@@ -9,31 +9,42 @@ import zlib
 from typing import TYPE_CHECKING
 
 from tfdyno.jobs.prices.fetch import SourceError
-from tfdyno.jobs.prices.rows import PriceRow, Reading, number, read_csv
+from tfdyno.jobs.prices.rows import Fetched, PriceRow, Reading, number, read_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from tfdyno.catalog.price_sources import PriceSource
+    from tfdyno.jobs.prices.fetch import Answered
 
 _COLUMNS = ("instance_name", "location", "price", "cpu", "memory", "gpu_count", "gpu_name",
             "gpu_memory", "spot")  # fmt: skip
+_MOST_VERSION_BYTES = 4096
 _VERSION = re.compile(rb"[0-9A-Za-z._-]{1,64}")
 _SPOT = {"true": True, "false": False}
 
 
-def version_path(name: str) -> str:
-    """Return where the version of a provider's list stands."""
-    return f"{name}/version"
+def fetch_list(source: PriceSource, name: str, get: Callable[..., Answered]) -> Fetched:
+    """Fetch the newest version of a provider's list.
 
-
-def path_of(name: str, version: bytes) -> str:
-    """Return where that version of the list is.
+    Args:
+        source: Where the lists are.
+        name: Of the provider there.
+        get: Returns the answer of an address; raises ``SourceError``.
 
     Raises:
-        SourceError: What came is no version.
+        SourceError: There is no such list, or what came is none.
     """
-    if not _VERSION.fullmatch(version.strip()):
+    told = get(f"{source.url}/{name}/version", most_bytes=_MOST_VERSION_BYTES).body.strip()
+    if not _VERSION.fullmatch(told):
         raise SourceError("what should name the version of the list is something else")
-    return f"{name}/{version.strip().decode()}/catalog.zip"
+    version = told.decode()
+    url = f"{source.url}/{name}/{version}/catalog.zip"
+    answer = get(url)
+    reading = read_list(
+        answer.body, name, most_bytes=source.most_bytes, skip_flags=source.skip_flags
+    )
+    return Fetched(url=url, clock=answer.date, reading=reading, version=version)
 
 
 def read_list(body: bytes, name: str, *, most_bytes: int, skip_flags: Sequence[str]) -> Reading:

@@ -8,10 +8,13 @@ from tfdyno.catalog.offer_rules import WHOLE_COUNTS
 from tfdyno.core.base.codec import from_json, to_json
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.prices.fetch import SourceError
-from tfdyno.jobs.prices.rows import PriceRow, Reading, number
+from tfdyno.jobs.prices.rows import Fetched, PriceRow, Reading, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tfdyno.catalog.price_sources import PriceSource
+    from tfdyno.jobs.prices.fetch import Answered
 
 _MIB_A_GIB = 1024
 _MB_A_GB = 1000
@@ -24,6 +27,18 @@ VAST_QUERY = to_json(
     }
 )
 """What is asked of Vast: all that can be rented now; without a limit it names a few."""
+
+
+def fetch_vast(source: PriceSource, _name: str, get: Callable[..., Answered]) -> Fetched:
+    """Fetch Vast's offers of now; raises ``SourceError`` as ``get`` and ``read_vast`` do."""
+    answer = get(source.url, query=VAST_QUERY)
+    return Fetched(url=source.url, clock=answer.date, reading=read_vast(answer.body))
+
+
+def fetch_lium(source: PriceSource, _name: str, get: Callable[..., Answered]) -> Fetched:
+    """Fetch Lium's nodes of now; raises ``SourceError`` as ``get`` and ``read_lium`` do."""
+    answer = get(source.url)
+    return Fetched(url=source.url, clock=answer.date, reading=read_lium(answer.body))
 
 
 def read_vast(body: bytes) -> Reading:

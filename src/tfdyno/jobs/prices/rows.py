@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import math
 from dataclasses import dataclass
@@ -42,6 +43,18 @@ class Reading:
     """Rows in which a number is none."""
     left_out: int = 0
     """Rows that are no price of a machine, as ``known_wrong`` of the list says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """A list as it was found."""
+
+    url: str
+    clock: datetime.datetime | None
+    """The time of its server."""
+    reading: Reading
+    version: str = ""
+    """Of the list, where it has one."""
 
 
 def read_csv(

@@ -7,10 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import GIB
-from tfdyno.jobs.prices.rows import PriceRow, Reading, number, read_csv
+from tfdyno.jobs.prices.rows import Fetched, PriceRow, Reading, number, read_csv
 
 if TYPE_CHECKING:
-    from tfdyno.catalog.price_sources import PriceList
+    from collections.abc import Callable
+
+    from tfdyno.catalog.price_sources import PriceList, PriceSource
+    from tfdyno.jobs.prices.fetch import Answered
 
 _COLUMNS = ("InstanceType", "vCPUs", "MemoryGiB", "AcceleratorName", "AcceleratorCount",
             "GpuInfo", "Region", "Price", "SpotPrice")  # fmt: skip
@@ -18,9 +21,11 @@ _MEMORY = re.compile(r"MemoryInfo\W+SizeInMiB\W+(\d+(?:\.\d+)?)")
 _MIB = 2**20
 
 
-def path_of(name: str) -> str:
-    """Return where a provider's list is below the address of the source."""
-    return f"{name}/vms.csv"
+def fetch_list(source: PriceSource, name: str, get: Callable[..., Answered]) -> Fetched:
+    """Fetch a provider's list; raises ``SourceError`` as ``get`` and ``read_list`` do."""
+    url = f"{source.url}/{name}/vms.csv"
+    answer = get(url)
+    return Fetched(url=url, clock=answer.date, reading=read_list(answer.body, source.lists[name]))
 
 
 def read_list(body: bytes, of: PriceList) -> Reading:

@@ -8,6 +8,7 @@ import statistics
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.offer_rules import Listing
@@ -16,7 +17,7 @@ from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.jobs.prices import gpuhunt, live, skypilot
 from tfdyno.jobs.prices.fetch import SourceError, fetch
 from tfdyno.jobs.prices.listings import UnknownCard, map_rows
-from tfdyno.jobs.prices.rows import Reading
+from tfdyno.jobs.prices.rows import Fetched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -77,12 +78,15 @@ class _Read:
     source: PriceSource
     of: PriceList
     name: str
-    url: str
-    version: str
-    reading: Reading
-    clock: datetime.datetime | None
+    found: Fetched
 
 
+_FETCHES: dict[str, Callable[..., Fetched]] = {
+    "gpuhunt": gpuhunt.fetch_list,
+    "lium": live.fetch_lium,
+    "skypilot": skypilot.fetch_list,
+    "vast": live.fetch_vast,
+}
 _Outcome = tuple[str, "_Read | None", list[FailedList]]
 
 
@@ -117,8 +121,8 @@ def fetch_today(
         )
     date, off_days = _day(read)
     mapped = [
-        (one, map_rows(one.reading.rows, one.of, date=date,
-                       source=f"{_label(one)} {one.version}".strip()))
+        (one, map_rows(one.found.reading.rows, one.of, date=date,
+                       source=f"{_label(one)} {one.found.version}".strip()))
         for one in read
     ]  # fmt: skip
     return Today(
@@ -127,9 +131,9 @@ def fetch_today(
         listings=tuple(listing for _, found in mapped for listing in found.listings),
         fetched=tuple(
             FetchedList(
-                provider=one.of.provider, source=one.source.name, url=one.url,
-                prices=len(found.listings), unreadable=one.reading.unreadable,
-                left_out=one.reading.left_out, without_price=found.without_price,
+                provider=one.of.provider, source=one.source.name, url=one.found.url,
+                prices=len(found.listings), unreadable=one.found.reading.unreadable,
+                left_out=one.found.reading.left_out, without_price=found.without_price,
                 label=_label(one),
             )
             for one, found in mapped
@@ -222,27 +226,11 @@ def _first_answer(
 
 
 def _read(source: PriceSource, name: str, until_s: float, hear: Callable[[int], None]) -> _Read:
-    of, version, url = source.lists[name], "", source.url
-    if source.kind == "gpuhunt":
-        told = fetch(f"{source.url}/{gpuhunt.version_path(name)}", most_bytes=4096,
-                     until_s=until_s, heard=hear)  # fmt: skip
-        url = f"{source.url}/{gpuhunt.path_of(name, told.body)}"
-        version = told.body.strip().decode()
-    elif source.kind == "skypilot":
-        url = f"{source.url}/{skypilot.path_of(name)}"
-    query = live.VAST_QUERY if source.kind == "vast" else None
-    answer = fetch(url, most_bytes=source.most_bytes, until_s=until_s, heard=hear, query=query)
-    if source.kind == "gpuhunt":
-        reading = gpuhunt.read_list(answer.body, name, most_bytes=source.most_bytes,
-                                    skip_flags=source.skip_flags)  # fmt: skip
-    elif source.kind == "skypilot":
-        reading = skypilot.read_list(answer.body, of)
-    else:
-        reading = (live.read_vast if source.kind == "vast" else live.read_lium)(answer.body)
-    if not reading.rows:
+    get = partial(fetch, most_bytes=source.most_bytes, until_s=until_s, heard=hear)
+    found = _FETCHES[source.kind](source, name, get)
+    if not found.reading.rows:
         raise SourceError("the list has no machine with a GPU and a price")
-    return _Read(source=source, of=of, name=name, url=url, version=version, reading=reading,
-                 clock=answer.date)  # fmt: skip
+    return _Read(source=source, of=source.lists[name], name=name, found=found)
 
 
 def _label(read: _Read) -> str:
@@ -258,7 +246,7 @@ def _day(read: list[_Read]) -> tuple[str, float]:
     """Return the day by this machine's clock, or by the servers' where those agree on another."""
     now = datetime.datetime.now(tz=datetime.UTC)
     day = datetime.timedelta(days=1)
-    ahead_days = [(one.clock - now) / day for one in read if one.clock]
+    ahead_days = [(one.found.clock - now) / day for one in read if one.found.clock]
     off_days = statistics.median(ahead_days) if ahead_days else 0.0
     if abs(off_days) <= _CLOCK_TOLERANCE_DAYS:
         off_days = 0.0
