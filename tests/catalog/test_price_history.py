@@ -107,3 +107,30 @@ def test_a_history_keeps_each_day_once_and_the_newest_ones(days: list[tuple[str,
         dates = [one.date for one in some]
         wanted = sorted({row.date for row in rows if row.key == name})
         assert dates == wanted[-MOST_POINTS:]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("cloud,small,t4,1,4,16,there,0,0.2,2026-01,test,day", "is not above 0"),
+        ("cloud,small,t4,1,4,16,there,0.5,0.9,2026-01,test,day", "is above on-demand"),
+        ("cloud,small,t4,1,4,16,there,5000,0.2,2026-01,test,day", "cannot be"),
+        ("cloud,small,t4,1,4,16,there,-1,0.2,2026-01,test,day", "at least 0"),
+        ("cloud,small,t4,1,4,16,there,1e999,0.2,2026-01,test,day", "not a finite number"),
+        ("cloud,small,t4,7,4,16,there,0.5,0.2,2026-01,test,day", "no machine has 7 GPUs"),
+        ("cloud,small,t4,1,4,16,there,0.5 EUR,0.2,2026-01,test,day", "not a number"),
+        ("cloud,small,t4,1,4,16,there,0.5,0.2,2026-13,test,day", "not 2026-11-21 or 2026-11"),
+    ],
+)
+def test_a_price_that_cannot_be_is_left_out_with_the_reason(line: str, why: str) -> None:
+    history_file().write_text(f"{','.join(COLUMNS)}\n{LINE}\n{line}\n")
+    found = read_history()
+    assert [one.usd_per_h for one in found.rows] == [0.5]
+    assert why in found.damage
+
+
+def test_a_history_is_read_anew_where_it_changed() -> None:
+    history_file().write_text(f"{','.join(COLUMNS)}\n{LINE}\n")
+    assert len(read_history().rows) == 1
+    history_file().write_text(f"{','.join(COLUMNS)}\n{LINE}\n{LINE.replace('here', 'there')}\n")
+    assert len(read_history().rows) == 2

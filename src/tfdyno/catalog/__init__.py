@@ -2,6 +2,6 @@
 
 Others use ``assumptions``, ``clusters``, ``containers``, ``edge_devices``, ``families``,
 ``generations``, ``gpus``, ``links``, ``offer_rules``, ``offers``, ``price_history``,
-``price_sources``, ``releases``, ``software``, ``sweeps``, ``tables``, ``tasks``, ``time_model``;
-the rest is private.
+``price_ranges``, ``price_sources``, ``releases``, ``software``, ``sweeps``, ``tables``, ``tasks``,
+``time_model``; the rest is private.
 """

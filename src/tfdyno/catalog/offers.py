@@ -168,7 +168,7 @@ def today() -> datetime.date:
     A clock behind what came with the program is wrong; by it every price would be of the future.
     """
     now = clock.today()
-    newest = max(_day(listing.date) for listing in shipped_listings())
+    newest = max(day_of(listing.date) for listing in shipped_listings())
     if now >= newest:
         return now
     warnings.warn(
@@ -251,7 +251,7 @@ def sift_listings(path: Path) -> tuple[tuple[Listing, ...], tuple[Faulty, ...]]:
 
 def age_days(offer: Offer, today: datetime.date) -> int:
     """Return days since the price was seen; a month without a day counts from its first day."""
-    return max(0, (today - _day(offer.priced_on)).days)
+    return max(0, (today - day_of(offer.priced_on)).days)
 
 
 def staleness(offer: Offer, today: datetime.date) -> str:
@@ -280,7 +280,7 @@ def _read(path: Path, *, shipped: bool) -> tuple[Listing, ...]:
 def listing_of(row: Row) -> Listing:
     """Read one row; what is wrong with it is the error of its line."""
     try:
-        _day(row.text("date"))
+        day_of(row.text("date"))
     except ValueError:
         raise row.fault(f"date is '{row.text('date')}', not 2026-11-21 or 2026-11") from None
     return Listing(
@@ -300,7 +300,8 @@ def listing_of(row: Row) -> Listing:
     )
 
 
-def _day(date: str) -> datetime.date:
+def day_of(date: str) -> datetime.date:
+    """Return the day of a price; of a month, its first."""
     return datetime.date.fromisoformat(date if len(date) > 7 else f"{date}-01")
 
 

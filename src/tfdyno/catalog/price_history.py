@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog import offers
-from tfdyno.catalog.offer_rules import Listing
-from tfdyno.catalog.tables import sift_table
+from tfdyno.catalog.offer_rules import Listing, absurd_price, wrong_count, wrong_spot
+from tfdyno.catalog.tables import Row, sift_table
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 
@@ -60,11 +61,19 @@ def history_file() -> Path:
 def read_history() -> FormerPrices:
     """Read the user's history; damage is told and never an error."""
     path = history_file()
-    if not path.exists():
+    try:
+        state = path.stat()
+    except OSError:
         return FormerPrices(rows=(), damage="", unreadable=False)
+    return _read(path, state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=1)
+def _read(path: Path, _changed_ns: int, _size_bytes: int) -> FormerPrices:
+    """Read the file as it stands: a page that asks again and again reads it once."""
     try:
         rows, faulty = sift_table(
-            path, offers.COLUMNS, key=HISTORY_KEY, optional=(), read=offers.listing_of
+            path, offers.COLUMNS, key=HISTORY_KEY, optional=(), read=_former_price
         )
     except UsageError as error:
         return FormerPrices(rows=(), damage=error.what, unreadable=True)
@@ -73,6 +82,14 @@ def read_history() -> FormerPrices:
         count = f"{len(faulty)} lines" if len(faulty) > 1 else "a line"
         damage = f"{count} of {path} cannot be read, the first: {faulty[0].reason}"
     return FormerPrices(rows=rows, damage=damage, unreadable=False)
+
+
+def _former_price(row: Row) -> Listing:
+    """Read one row; a price that no machine has ever had is a fault of its line."""
+    one = offers.listing_of(row)
+    if why := wrong_spot(one) or wrong_count(one) or absurd_price(one):
+        raise row.fault(why)
+    return one
 
 
 def history_of(offer: Offer, former: dict[tuple[str, str, str], list[Listing]]) -> PriceHistory:

@@ -96,6 +96,40 @@ def test_rows_of_the_price_list_that_are_left_out_are_noted(tmp_path: Path) -> N
     assert advice.notes[0] == f"1 row of {prices} was left out: there is no GPU 't44'."
 
 
+def test_a_damaged_price_history_is_noted_and_the_rest_of_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFDYNO_DATA", str(tmp_path))
+    head = (
+        "provider,instance,gpu_slug,gpu_count,vcpus,ram_gb,region,price_per_hour_usd,"
+        "spot_per_hour_usd,date,source,date_precision\n"
+    )
+    (tmp_path / "price_history.csv").write_text(
+        f"{head}me,box,t4,1,4,16,here,1.0,,2026-10-01,me,day\nme,box,t4,1,4\n"
+        "me,box,t4,1,4,16,here,0,,2026-10-02,me,day\n"
+    )
+    prices = tmp_path / "mine.csv"
+    prices.write_text(f"{head}me,box,t4,1,4,16,here,0.5,,2026-11-01,me,day\n")
+    cards = Conditions(offers_file=prices, providers=("me",))
+    advice = advise(request(conditions=cards)).advice
+    assert advice.notes[0].startswith("Of the price history only what is sound counts: 2 lines of ")
+    (one,) = advice.ranking
+    assert one.price_range.since == "2026-10-01"
+    assert one.cost_usd
+    assert one.cost_usd.high == pytest.approx(1.0 * one.hours.high)  # the price that it once had
+    assert one.cost_usd.low == pytest.approx(0.5 * one.hours.low)
+
+
+def test_a_card_without_an_offer_keeps_time_memory_and_what_it_cost(whole: Outcome) -> None:
+    one = next(one for one in whole.advice.ranking if one.gpu == "gtx-1080")
+    assert one.offer is None
+    assert one.hours.best > 0
+    assert one.estimate.device_memory_bytes.best > 0
+    assert one.launch_price_usd == find("gtx-1080").launch_price_usd > 0
+    dearest = f"(cost ${one.launch_price_usd:,.0f} when it came out)"
+    assert one.verdict != "no offer" or dearest in one.reason
+
+
 def test_several_gpus_hold_the_batch_of_each_and_take_fewer_steps(whole: Outcome) -> None:
     by_count = {one.count: one for one in whole.advice.ranking if one.gpu == "a100-sxm4-40gb"}
     assert by_count[8].estimate.batch_size == 64
@@ -302,6 +336,8 @@ def test_cards_that_no_one_would_buy_for_a_short_run_are_left_out() -> None:
     cards = Conditions(gpus=parse_list("rtx-3090,rtx-4090"))
     short = advise(request(conditions=cards, epochs=1, samples=64_000)).advice
     assert short.buy_or_rent == ()
+    dear = Conditions(gpus=parse_list("rtx-4090"), usd_per_h=50.0)
+    assert advise(request(conditions=dear, epochs=1, samples=64_000)).advice.buy_or_rent == ()
     unknown = advise(request(conditions=cards, epochs=0, samples=0)).advice
     assert unknown.run.length_source == "assumed"
     assert {change.condition for change in unknown.buy_or_rent} == {"buy RTX 3090", "buy RTX 4090"}

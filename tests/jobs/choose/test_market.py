@@ -231,3 +231,37 @@ def test_your_own_price_takes_the_place_of_all_offers() -> None:
 def test_a_price_is_of_one_machine(conditions: Conditions, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         supplies(conditions)
+
+
+def test_a_supply_knows_how_far_its_price_ranges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFDYNO_DATA", str(tmp_path))
+    (tmp_path / "price_history.csv").write_text(
+        f"{HEAD}mine,box,t4,1,4,16,west,0.75,,2026-10-01,a mail,day\n"
+    )
+    (tmp_path / "prices.toml").write_text(
+        '[[machine]]\nname = "rack"\nterms = "contract"\ngpu = "t4"\nper_hour = 0.3\n'
+    )
+    prices = tmp_path / "prices.csv"
+    prices.write_text(
+        f"{HEAD}mine,box,t4,1,4,16,east,0.60,0.30,2026-11-01,a mail,day\n"
+        "mine,box,t4,1,4,16,west,0.50,0.20,2026-11-01,a mail,day\n"
+    )
+    found = supplies(Conditions(offers_file=prices, gpus=(find("t4"),), owned=(find("t4"),)))
+    known = {
+        (one.offer.provider, one.offer.spot): (
+            one.price_range.basis,
+            round(one.price_range.high_ratio, 9),
+        )
+        for one in found
+        if one.offer and one.offer.provider in ("mine", "own", "owned", "runpod")
+    }
+    assert known == {
+        ("mine", False): ("history", 1.5),  # 0.75 once, 0.50 now
+        ("mine", True): ("regions", 1.5),  # 0.30 in the east
+        ("own", False): ("own price", 1.0),
+        ("owned", False): ("electricity", 1.0),
+    }
+    asked = supplies(Conditions(gpus=(find("t4"),), usd_per_h=0.4))
+    assert [one.price_range.basis for one in asked] == ["own price"]

@@ -38,3 +38,34 @@ def test_the_reason_names_what_was_spared() -> None:
 @pytest.mark.parametrize("ranking", [[], [replace(ONE, verdict="too late")]])
 def test_nothing_feasible_has_no_picks(ranking: list[object]) -> None:
     assert told_picks(ranking, run()) == ()  # type: ignore[arg-type]
+
+
+def test_a_tie_is_told_as_one_with_the_rows_that_make_it() -> None:
+    # by hand, ranges of -20 to +25%: 0.11 is within 0.08-0.125, and 0.10 within 0.088-0.1375
+    near, far = candidate("Near", 0.19, 0.11), candidate("Far", 0.05, 9.0)
+    cheapest, balanced, fastest = told_picks([ONE, near, far], run())
+    assert cheapest.ties == (near.slug,)
+    assert cheapest.reason == (
+        "lowest price of 3 choices; in cost a tie with Near, as far as times are known"
+    )
+    assert (cheapest.runner_up, cheapest.decided_by) == (near.slug, "")
+    assert balanced.ties == (near.slug,)
+    assert balanced.reason.endswith("in cost and time a tie with Near, as far as times are known")
+    assert fastest.ties == ()
+
+
+def test_without_a_tie_the_cheapest_says_whether_price_or_speed_puts_it_first() -> None:
+    dear = candidate("Dear", 0.05, 9.0)
+    cheapest, *_ = told_picks([ONE, dear], run())
+    assert (cheapest.ties, cheapest.runner_up, cheapest.decided_by) == ((), dear.slug, "price")
+    assert cheapest.reason.endswith("; price, not speed, puts it before Dear")
+    slow = candidate("Slow", 1.0, 0.2)
+    cheapest, *_ = told_picks([ONE, slow], run())
+    assert cheapest.reason.endswith("; speed, not price, puts it before Slow")
+
+
+def test_a_tie_of_offers_of_the_same_card_names_their_sellers() -> None:
+    assert ONE.offer
+    other = replace(ONE, offer=replace(ONE.offer, slug="else/One", provider="else"))
+    cheapest, *_ = told_picks([ONE, other], run())
+    assert "; in cost a tie with that of else" in cheapest.reason

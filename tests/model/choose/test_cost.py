@@ -10,6 +10,7 @@ from tests.advice import estimate, exactly, offer, run
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.advice import Assumed
+from tfdyno.core.choose.hardware import PriceBasis, PriceRange
 from tfdyno.model.choose.cost import (
     hours_parts,
     run_cost_usd,
@@ -159,3 +160,41 @@ def test_more_replicas_at_the_same_step_time_never_take_longer(
     many = estimate(global_batch_size=batch * replicas, step_s=exactly(step_s))
     asked = run(samples=samples)
     assert hours_of(asked, many).best <= hours_of(asked, one).best
+
+
+ends = st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+
+
+@given(
+    st.floats(0.01, 1e4),
+    st.floats(0.01, 1e3),
+    st.floats(1.0, 5.0),
+    st.floats(0.1, 1.0),
+    st.floats(1.0, 10.0),
+    ends,
+)
+def test_the_cost_holds_time_times_price_everywhere_in_both_ranges(
+    hours: float, usd_per_h: float, spread: float, low: float, high: float,
+    at: tuple[float, float],
+) -> None:  # fmt: skip
+    times = Interval(low=hours / spread, best=hours, high=hours * spread)
+    prices = PriceRange(basis="history", low_ratio=low, high_ratio=high)
+    usd = run_cost_usd(
+        offer("card", usd_per_h), times, exactly(1.0), assumed=ASSUMED, price_range=prices
+    )
+    assert usd.best == pytest.approx(hours * usd_per_h)
+    for time_at, price_at in ((0, 0), (0, 1), (1, 0), (1, 1), at):
+        time_h = times.low + time_at * (times.high - times.low)
+        price = usd_per_h * (low + price_at * (high - low))
+        assert usd.low * (1 - 1e-9) <= time_h * price <= usd.high * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("basis", ["own price", "unknown"])
+def test_a_price_that_is_exact_or_not_known_to_move_leaves_the_range_of_time(
+    basis: PriceBasis,
+) -> None:
+    usd = run_cost_usd(
+        offer("card", 2.0), Interval(low=8.0, best=10.0, high=12.0), exactly(1.0),
+        assumed=ASSUMED, price_range=PriceRange(basis=basis),
+    )  # fmt: skip
+    assert usd == Interval(low=16.0, best=20.0, high=24.0)

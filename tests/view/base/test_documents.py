@@ -10,7 +10,9 @@ from tests.view import answers
 
 from tfdyno.core.base.codec import from_builtins, to_json
 from tfdyno.core.base.interval import Interval
+from tfdyno.core.choose.advice import CostOrder, Pick
 from tfdyno.core.choose.estimate import Estimate
+from tfdyno.core.choose.hardware import PriceRange
 from tfdyno.core.measure.feed import Feeding
 from tfdyno.view.base import documents
 
@@ -62,6 +64,42 @@ def test_a_row_without_an_offer_is_a_whole_card_without_a_price() -> None:
     assert row["gpu_fraction"] == 1.0
     empty = ("cost_usd", "cost_usd_range", "usd_per_epoch", "provider", "usd_per_h", "priced_on")
     assert [row[key] for key in empty] == [None] * len(empty)
+
+
+def test_a_row_says_how_far_its_price_ranges_and_how_the_first_stands_to_it() -> None:
+    first, second, *rest = ADVICE.ranking
+    assert second.offer
+    moved = replace(
+        second,
+        offer=replace(second.offer, usd_per_h=2.0, available=3),
+        price_range=PriceRange(basis="history", low_ratio=0.75, high_ratio=1.5, since="2026-09-01"),
+        launch_price_usd=1599.0,
+        to_first=CostOrder(tied=True, unsure_by="price"),
+    )
+    told = documents.advice_document(replace(ADVICE, ranking=(first, moved, *rest)), TRACE)
+    row = told["ranking"][1]
+    assert row["usd_per_h_range"] == {
+        "basis": "history", "low": 1.5, "high": 3.0, "since": "2026-09-01", "regions": None,
+    }  # fmt: skip
+    assert (row["available"], row["launch_price_usd"]) == (3, 1599.0)
+    assert (row["tied_with_first"], row["unsure_by"], row["decided_by"]) == (True, "price", None)
+    unknown = told["ranking"][0]
+    assert unknown["usd_per_h_range"] == {
+        "basis": "unknown", "low": None, "high": None, "since": None, "regions": None,
+    }  # fmt: skip
+    assert (unknown["available"], unknown["tied_with_first"]) == (None, None)
+
+
+def test_a_pick_names_the_rows_that_its_ranges_do_not_tell_from_it() -> None:
+    first, second, third, *_ = ADVICE.ranking
+    pick = Pick(title="cheapest", candidate=first, reason="least", ties=(second.slug,),
+                runner_up=third.slug, decided_by="price")  # fmt: skip
+    found = documents.advice_document(replace(ADVICE, picks=(pick,)), TRACE)["picks"]["cheapest"]
+    assert second.offer
+    assert found["ties"] == [
+        {"gpu": second.gpu, "count": second.count, "offer": second.offer.slug, "spot": second.spot}
+    ]
+    assert (found["runner_up"]["gpu"], found["decided_by"]) == (third.gpu, "price")
 
 
 @pytest.mark.parametrize("key", ["layers", "roofline", "largest_buffers", "live_curve_bytes"])

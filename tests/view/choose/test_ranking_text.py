@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.advice import candidate, estimate, offer, run
 
-from tfdyno.core.choose.advice import Advice, Candidate, Pick
+from tfdyno.core.choose.advice import Advice, Candidate, CostOrder, Pick
 from tfdyno.view.choose.ranking_text import distinct, ranking_lines, rest_line
 
 T4 = candidate("Tesla T4", 9.0, 5.0)
@@ -49,6 +49,16 @@ def test_what_is_left_out_is_counted_by_reason() -> None:
         == "3 more feasible, 1 too late, 1 too small: add --all"
     )
     assert rest_line(advice(T4), 0) == ""
+
+
+def test_a_cost_that_is_a_tie_with_the_first_is_marked_and_the_mark_is_told() -> None:
+    tied = replace(SPOT, to_first=CostOrder(tied=True, unsure_by="time"))
+    apart = replace(T4_DEARER, to_first=CostOrder(tied=False, decided_by="price"))
+    shown = lines(advice(T4, tied))
+    assert [("≈5.00" in line) for line in shown[2:4]] == [False, True]
+    assert "  ≈ is a tie in cost with the cheapest" in "\n".join(shown)
+    assert "≈" not in "\n".join(lines(advice(T4, apart)))
+    assert "≈ is a tie" in "\n".join(lines(advice(T4, tied), rows=0))
 
 
 def test_picks_are_shown_even_where_they_rank_low() -> None:

@@ -61,7 +61,7 @@ def judged(advice: Advice, verdict: Verdict) -> Advice:
 
 def test_the_answer_gives_range_fit_and_pace(advice: Advice) -> None:
     text = sentences.answer(advice)
-    assert text.startswith("Nine times in ten it takes 4.7–6.9 h and costs $3.70–5.60.")
+    assert text.startswith("Nine times in ten it takes 4.7–6.9 h and costs $3.70–5.60 at $0.80/h.")
     assert "It fits with room to spare (5.6 of 78.4 GiB)." in text
     assert text.endswith("Memory traffic, not arithmetic, sets its pace (68% of a step).")
 
@@ -76,7 +76,8 @@ def test_the_answer_says_how_much_of_it_is_validation(advice: Advice) -> None:
         replace(one, candidate=tenth) if one.candidate is best else one for one in advice.picks
     )
     text = sentences.answer(replace(advice, ranking=ranking, picks=picks))
-    assert " and costs $3.70–5.60. Of that: validation " in text
+    assert " and costs $3.70–5.60 at $0.80/h. The price is of 2026-05; how it moves and " in text
+    assert ". Of that: validation " in text
     assert " (10%). It fits with room" in text
 
 
@@ -364,7 +365,11 @@ def test_the_reach_of_the_range_makes_the_heading(advice: Advice) -> None:
     finding = sentences.sure(advice, balanced(advice))
     assert finding.heading == "A step’s time is known to within −18 to +22%, nine times in ten"
     assert finding.lead.startswith("Memory is the plan of the compiler itself")
-    assert finding.lead.endswith("the pick costs the same as A100 SXM4 80 GB and RTX 5090.")
+    assert finding.lead.endswith("their order is surer than the hours.")
+    tied = tuple(one.slug for one in advice.ranking if one.gpu in ("a100-sxm4-80gb", "rtx-5090"))
+    picks = tuple(replace(one, ties=tied) for one in advice.picks)
+    finding = sentences.sure(replace(advice, picks=picks), balanced(advice))
+    assert finding.lead.endswith("the pick is a tie with A100 SXM4 80 GB and RTX 5090.")
 
 
 def test_memory_that_was_not_compiled_is_said_to_be_so(advice: Advice) -> None:

@@ -121,8 +121,8 @@ def test_without_an_answer_the_headline_says_what_stands_in_the_way(
 
 
 def test_the_range_follows_with_whether_it_fits() -> None:
-    assert (
-        words.range_line(SPOT) == "Nine times in ten: 5.4–8.4 h, $4.30–6.70. Fits: 10.0 of 80 GiB."
+    assert words.range_line(SPOT) == (
+        "Nine times in ten: 5.4–8.4 h, $4.30–6.70 at $0.80/h. Fits: 10.0 of 80 GiB."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.estimate import Estimate
-from tfdyno.core.choose.hardware import Offer
+from tfdyno.core.choose.hardware import UNKNOWN_PRICE_RANGE, Offer, PriceRange
 from tfdyno.core.choose.scale_out import ScaleOut
 from tfdyno.core.measure.feed import Feeding
 
@@ -84,6 +84,22 @@ class Run:
     """What every row has in common: replicas share the samples, or each row takes all the steps."""
 
 
+Decider = Literal["", "price", "speed", "price and speed"]
+Doubt = Literal["", "time", "price", "time and price"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostOrder:
+    """What puts one candidate before another that costs as much or more."""
+
+    tied: bool
+    """Whether each one's cost lies within the other's range: which is cheaper cannot be told."""
+    unsure_by: Doubt = ""
+    """Whose range makes the tie; empty: there is none, or both cost the same."""
+    decided_by: Decider = ""
+    """Empty: it is a tie."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoursPart:
     """A part of the hours of a run."""
@@ -105,7 +121,8 @@ class Candidate:
     """Optimizer steps that the run takes here."""
     hours: Interval
     cost_usd: Interval | None
-    """None where no price is known."""
+    """Low: the fewest hours at the lowest price of ``price_range``; high: the most at the highest.
+    None where no price is known."""
     usd_per_epoch: Interval | None
     energy_kwh: Interval
     verdict: Verdict
@@ -119,6 +136,11 @@ class Candidate:
     feeding: Feeding | None = None
     """What the offer's CPUs give its GPUs, which the estimate then has in it; None: no input
     pipeline was measured, or nobody says how many CPUs there are."""
+    price_range: PriceRange = UNKNOWN_PRICE_RANGE
+    launch_price_usd: float = 0.0
+    """What the card cost when it came out; 0: not known."""
+    to_first: CostOrder | None = None
+    """How the first of the feasible ones stands to this one; None: it is that, or not feasible."""
 
     @property
     def spot(self) -> bool:
@@ -142,6 +164,13 @@ class Pick:
     title: Title
     candidate: Candidate
     reason: str
+    ties: tuple[str, ...] = ()
+    """Candidates by ``slug`` that the ranges do not tell from it, where it was picked for: in cost,
+    in hours, or, for the balanced one, in both."""
+    runner_up: str = ""
+    """The next dearer one on another card or number of them, by ``slug``; of the cheapest alone."""
+    decided_by: Decider = ""
+    """What puts it before that; empty: a tie, or there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

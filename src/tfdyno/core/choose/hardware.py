@@ -12,6 +12,8 @@ OWNED: Final = "owned"
 """Provider of a card that the user already has: it costs its electricity."""
 OwnTerms = Literal["owned", "contract", "reserved"]
 """How the user has a machine that nobody else is offered."""
+PriceBasis = Literal["own price", "electricity", "history", "regions", "unknown"]
+"""How it is known how far a price ranges."""
 CPU_VENDOR = "CPU"
 """What stands in the place of a maker: the processors of a machine count as a card."""
 VENDOR = "NVIDIA"
@@ -156,6 +158,8 @@ class Offer:
     nodes: int = 1
     """Machines that train together; ``gpu_count`` is that of all."""
     terms: OwnTerms | Literal["public"] = "public"
+    available: int | None = None
+    """Machines that were free on the day of the price; None: nobody says."""
 
     @property
     def way(self) -> str:
@@ -163,3 +167,20 @@ class Offer:
         if self.terms != "public":
             return self.terms
         return "spot" if self.spot else "on demand"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceRange:
+    """Between which prices an offer was seen, over its price now; it is no probability."""
+
+    basis: PriceBasis
+    low_ratio: float = 1.0
+    high_ratio: float = 1.0
+    """Both 1 where the price is exact, or nobody knows how it moves: ``basis`` says which."""
+    since: str = ""
+    """The first day of a history."""
+    regions: int = 0
+    """Of the provider, which ask these prices for the same machine."""
+
+
+UNKNOWN_PRICE_RANGE = PriceRange(basis="unknown")

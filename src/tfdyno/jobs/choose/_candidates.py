@@ -118,7 +118,10 @@ def _candidate(
     )  # fmt: skip
     hours = whole_hours(parts)
     energy_kwh = run_energy_kwh(run, estimate)
-    cost = run_cost_usd(offer, hours, energy_kwh, assumed=assumption) if offer else None
+    cost = None
+    if offer:
+        prices = supply.price_range
+        cost = run_cost_usd(offer, hours, energy_kwh, assumed=assumption, price_range=prices)
     # A board gets its TensorFlow from the maker's image, which the official wheel says nothing of.
     runs = support.verdict != "cannot" or (run.scenario == "edge" and supply.gpu.market == "edge")
     draft = Candidate(
@@ -138,6 +141,8 @@ def _candidate(
         pareto=False,
         hours_parts=parts,
         feeding=feeding,
+        price_range=supply.price_range,
+        launch_price_usd=supply.gpu.launch_price_usd,
     )
     draft = with_reason(draft, run)
     if feeder and offer and not feeding:

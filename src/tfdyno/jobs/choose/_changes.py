@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 BOUGHT = 3
 """Cards to compare with renting: more lines would bury the answer."""
+SHORTEST_BOUGHT_H = 1.0
+"""Nobody buys a card for a run that is over sooner."""
 MARKETS_BOUGHT = ("consumer", "workstation")
 
 
@@ -70,7 +72,8 @@ def buying_of(
     """Return break-even hours of the cheapest rentable cards that a person can buy, and has not.
 
     A card that has not paid for itself while it lasts, by runs as often as somebody makes them, is
-    left out. Where nobody said how long the run is, the card is taken to work all the time.
+    left out, and so is every card for a run of under an hour, whatever is asked for renting. Where
+    nobody said how long the run is, the card is taken to work all the time.
     """
     found: dict[str, Change] = {}
     settled = {one.gpu for one in ranking if one.offer and one.offer.provider == OWNED}
@@ -87,7 +90,10 @@ def buying_of(
             electricity_usd_per_kwh=assumed().electricity_usd_per_kwh,
         )
         settled.add(one.gpu)
-        run_h = 0.0 if run.length_source == "assumed" else one.hours.best * one.count
+        is_said = run.length_source != "assumed"
+        if is_said and one.hours.best < SHORTEST_BOUGHT_H:
+            continue
+        run_h = one.hours.best * one.count if is_said else 0.0
         until_h = paid_off_after_h(hours, run_h, run_every_h=assumed().run_every_h)
         if until_h <= assumed().card_life_h:
             runs = hours / run_h if run_h else 0.0

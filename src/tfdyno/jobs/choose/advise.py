@@ -13,6 +13,7 @@ from tfdyno.catalog.clusters import check_named_once, find_network
 from tfdyno.catalog.families import family_of
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.offers import rejected_in
+from tfdyno.catalog.price_history import read_history
 from tfdyno.catalog.software import NEWEST, check_release
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
@@ -233,6 +234,14 @@ def _left_out(offers_file: Path | None) -> tuple[str, ...]:
     return (note,) if note else ()
 
 
+def _damaged_history(market: Sequence[Supply]) -> tuple[str, ...]:
+    """Return a note on former prices that do not count, where prices of others are weighed."""
+    if all(one.offer is None or one.offer.terms != "public" for one in market):
+        return ()
+    damage = read_history().damage
+    return (f"Of the price history only what is sound counts: {damage}.",) if damage else ()
+
+
 def _unread_validation(trace: Trace) -> tuple[str, ...]:
     if trace.validation is None or trace.validation.samples is not None:
         return ()
@@ -382,6 +391,7 @@ def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -
     measured = {one.gpu.slug: predictor.recalibration(one.gpu) for one in market}
     notes = (
         *_left_out(request.conditions.offers_file),
+        *_damaged_history(market),
         *advice.notes,
         *_unread_validation(trace),
         *faults_of_xla(predictor, advice, gpus),

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.links import usual_in_a_node
 from tfdyno.catalog.offers import all_offers, check_providers, own_offers, staleness, today
+from tfdyno.catalog.price_history import read_history
+from tfdyno.catalog.price_ranges import PriceRecord, price_record
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
 from tfdyno.core.choose.advice import Scenario
-from tfdyno.core.choose.hardware import OWNED, VENDOR, Gpu, Offer
+from tfdyno.core.choose.hardware import OWNED, UNKNOWN_PRICE_RANGE, VENDOR, Gpu, Offer, PriceRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,6 +54,7 @@ class Supply:
     gpu: Gpu
     count: int
     offer: Offer | None
+    price_range: PriceRange = UNKNOWN_PRICE_RANGE
 
 
 def supplies(conditions: Conditions) -> tuple[Supply, ...]:
@@ -67,10 +70,12 @@ def supplies(conditions: Conditions) -> tuple[Supply, ...]:
         return (_own_machine(conditions),)
     cards = _cards(conditions)
     rented = conditions.scenario != "edge"
-    offered = _cheapest_regions(_chosen_offers(conditions, cards)) if rented else []
-    found = [_supply(offer, cards[offer.gpu_slug]) for offer in offered]
-    found += [Supply(gpu=gpu, count=1, offer=_owned(gpu)) for gpu in conditions.owned]
-    found += [_supply(offer, cards[offer.gpu_slug]) for offer in _at_hand(conditions, cards)]
+    chosen = _chosen_offers(conditions, cards) if rented else []
+    offered = [*_cheapest_regions(chosen), *map(_owned, conditions.owned)]
+    offered += _at_hand(conditions, cards)
+    record = price_record((one for one in chosen if one.nodes == 1), read_history().rows)
+    gpus = {gpu.slug: gpu for gpu in conditions.owned} | cards
+    found = [_supply(offer, gpus[offer.gpu_slug], record) for offer in offered]
     priced = {supply.offer.gpu_slug for supply in found if supply.offer}
     if not conditions.providers and conditions.spot is None and conditions.counts in ((), (1,)):
         found += [
@@ -203,10 +208,13 @@ def _preference(offer: Offer) -> tuple[bool, float]:
     return offer.terms == "public", offer.usd_per_h
 
 
-def _supply(offer: Offer, gpu: Gpu) -> Supply:
+def _supply(offer: Offer, gpu: Gpu, record: PriceRecord) -> Supply:
     share = offer.gpu_fraction
     return Supply(
-        gpu=gpu if share >= 1.0 else share_of(gpu, share), count=offer.gpu_count, offer=offer
+        gpu=gpu if share >= 1.0 else share_of(gpu, share),
+        count=offer.gpu_count,
+        offer=offer,
+        price_range=record.range_of(offer),
     )
 
 
@@ -255,7 +263,8 @@ def _own_machine(conditions: Conditions) -> Supply:
         date_precision="day",
         terms="public",
     )
-    return Supply(gpu=gpu, count=count, offer=offer)
+    exact = PriceRange(basis="own price")
+    return Supply(gpu=gpu, count=count, offer=offer, price_range=exact)
 
 
 def _owned(gpu: Gpu) -> Offer:

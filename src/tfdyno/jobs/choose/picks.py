@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.advice import Pick
 from tfdyno.model.choose.choose import cost_of, eligible, picks_of
-from tfdyno.words.choose.advice import pick_reason, spared_reason
+from tfdyno.model.choose.ties import (
+    both_ties,
+    cost_order,
+    cost_ties,
+    hours_ties,
+    is_same_hardware,
+    runner_up,
+)
+from tfdyno.words.choose.advice import card, pick_reason, spared_reason
+from tfdyno.words.choose.prices import decided_words, tie_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +23,12 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Candidate, Run, Title
 
 TITLES: tuple[Title, ...] = ("cheapest", "balanced", "fastest")
+_TIES = {
+    "cheapest": ("cost", cost_ties),
+    "balanced": ("cost and time", both_ties),
+    "fastest": ("time", hours_ties),
+}
+"""What each is picked for, and the others that the ranges do not tell from it there."""
 NOTICED_H = 5.0 / 60.0
 """Less than this saved is not worth more GPUs: a reader would not notice it."""
 
@@ -39,14 +54,40 @@ def sober_picks(ranking: Sequence[Candidate]) -> dict[Title, Candidate]:
 
 
 def told_picks(ranking: Sequence[Candidate], run: Run) -> tuple[Pick, ...]:
-    """Return the same with the reason for each in words; empty where nothing is feasible."""
-    chosen, choices = sober_picks(ranking), len(eligible(ranking))
-    reasons = {title: pick_reason(title, chosen, run, choices=choices) for title in chosen}
+    """Return the same with the reason for each in words; empty where nothing is feasible.
+
+    A choice that is a tie with others is told as one.
+    """
+    chosen, choices = sober_picks(ranking), eligible(ranking)
+    reasons = {title: pick_reason(title, chosen, run, choices=len(choices)) for title in chosen}
     arithmetic = picks_of(ranking).get("balanced")
     if arithmetic and chosen["balanced"] is not arithmetic:
         reasons["balanced"] = spared_reason(arithmetic)
     return tuple(
-        Pick(title=title, candidate=chosen[title], reason=reasons[title])
-        for title in TITLES
-        if title in chosen
+        _told(title, chosen[title], reasons[title], choices) for title in TITLES if title in chosen
+    )
+
+
+def _told(title: Title, one: Candidate, reason: str, choices: Sequence[Candidate]) -> Pick:
+    """Return the pick with what its ranges do not tell from it, and what puts it before the next.
+
+    Of a tie with offers of the same cards alone their sellers are named.
+    """
+    what, ties_of = _TIES[title]
+    ties = ties_of(one, choices)
+    names = dict.fromkeys(card(tie) for tie in ties if not is_same_hardware(tie, one))
+    sellers = dict.fromkeys(f"that of {tie.offer.provider}" for tie in ties if tie.offer)
+    doubts = [cost_order(one, tie).unsure_by for tie in ties if title != "fastest"]
+    told = [reason, tie_words(what, list(names or sellers), doubts)]
+    after = runner_up(one, choices) if title == "cheapest" else None
+    decider = cost_order(one, after).decided_by if after else ""
+    if after:
+        told.append(decided_words(decider, card(after)))
+    return Pick(
+        title=title,
+        candidate=one,
+        reason="; ".join(filter(None, told)),
+        ties=tuple(tie.slug for tie in ties),
+        runner_up=after.slug if after else "",
+        decided_by=decider,
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.model.choose.pareto import pareto_front
+from tfdyno.model.choose.ties import cost_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,11 +54,12 @@ def verdict_of(
 
 
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """Order by verdict, cost and hours; mark the Pareto front of the feasible ones."""
+    """Order by verdict, cost and hours; mark the feasible ones' front and ties with the first."""
     ordered = sorted(candidates, key=_rank)
     feasible = [candidate for candidate in ordered if candidate.verdict == "feasible"]
     front = {feasible[i].slug for i in pareto_front([(c.hours.best, cost_of(c)) for c in feasible])}
-    return tuple(replace(c, pareto=c.slug in front) for c in ordered)
+    orders = {one.slug: cost_order(feasible[0], one) for one in feasible[1:]}
+    return tuple(replace(c, pareto=c.slug in front, to_first=orders.get(c.slug)) for c in ordered)
 
 
 def eligible(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.interval import NOTHING, Interval
 from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.choose.advice import HoursPart
-from tfdyno.core.choose.hardware import OWNED
+from tfdyno.core.choose.hardware import OWNED, UNKNOWN_PRICE_RANGE
 from tfdyno.model.time.energy import JOULES_PER_KWH
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.choose.advice import Assumed, HoursKind, Run
     from tfdyno.core.choose.estimate import Estimate
-    from tfdyno.core.choose.hardware import Offer
+    from tfdyno.core.choose.hardware import Offer, PriceRange
 
 
 def steps_of(run: Run, estimate: Estimate) -> int:
@@ -110,9 +110,29 @@ def _sum(parts: Iterable[Interval]) -> Interval:
 
 
 def run_cost_usd(
-    offer: Offer, hours: Interval, energy_kwh: Interval, *, assumed: Assumed
+    offer: Offer,
+    hours: Interval,
+    energy_kwh: Interval,
+    *,
+    assumed: Assumed,
+    price_range: PriceRange = UNKNOWN_PRICE_RANGE,
 ) -> Interval:
-    """Return the run's money: hours at the offer's price, or electricity of an owned card."""
+    """Return the run's money: hours at the offer's price, or electricity of an owned card.
+
+        low = fewest hours * lowest price, best = hours * price now, high = most * highest
+
+    Time and price have nothing to do with each other, so this holds at least as often as the hours
+    do while the price stays within its range.
+    """
     if offer.provider == OWNED:
         return energy_kwh.times(assumed.electricity_usd_per_kwh)
-    return hours.times(offer.usd_per_h)
+    return with_price_range(hours.times(offer.usd_per_h), price_range)
+
+
+def with_price_range(usd: Interval, price_range: PriceRange) -> Interval:
+    """Widen an amount at one price to all prices of the range."""
+    return Interval(
+        low=usd.low * price_range.low_ratio,
+        best=usd.best,
+        high=usd.high * price_range.high_ratio,
+    )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.codec import to_builtins
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tfdyno.core.base.interval import Interval
-    from tfdyno.core.choose.advice import Advice, Candidate
+    from tfdyno.core.choose.advice import Advice, Candidate, CostOrder, Pick
     from tfdyno.core.choose.estimate import Estimate
     from tfdyno.core.choose.scale_out import ScaleOut
     from tfdyno.core.choose.sharding import Sharding
@@ -88,7 +88,8 @@ def advice_document(advice: Advice, trace: Trace) -> dict[str, Any]:
 
     The range of each stands beside it (``hours_range``, ``cost_usd_range``).
     """
-    picks = {one.title: _short(one.candidate) | {"reason": one.reason} for one in advice.picks}
+    rows = {one.slug: one for one in advice.ranking}
+    picks = {one.title: _pick(one, rows) for one in advice.picks}
     return {
         "headline": advice.headline,
         "title": advice.title,
@@ -107,12 +108,25 @@ def advice_document(advice: Advice, trace: Trace) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _pick(one: Pick, rows: Mapping[str, Candidate]) -> dict[str, Any]:
+    """Return a pick with the rows that its ranges do not tell from it, and what decides."""
+    return {
+        **_short(one.candidate),
+        "reason": one.reason,
+        "ties": [_name(rows[slug]) for slug in one.ties if slug in rows],
+        "runner_up": _name(rows[one.runner_up]) if one.runner_up in rows else None,
+        "decided_by": one.decided_by or None,
+    }
+
+
+def _name(one: Candidate) -> dict[str, Any]:
+    offer = one.offer.slug if one.offer else None
+    return {"gpu": one.gpu, "count": one.count, "offer": offer, "spot": one.spot}
+
+
 def _short(one: Candidate) -> dict[str, Any]:
     return {
-        "gpu": one.gpu,
-        "count": one.count,
-        "offer": one.offer.slug if one.offer else None,
-        "spot": one.spot,
+        **_name(one),
         "hours": one.hours.best,
         "hours_range": to_builtins(one.hours),
         "cost_usd": one.cost_usd.best if one.cost_usd else None,
@@ -137,6 +151,10 @@ def _candidate(one: Candidate) -> dict[str, Any]:
         "region": offer.region if offer else None,
         "gpu_fraction": offer.gpu_fraction if offer else 1.0,
         "usd_per_h": offer.usd_per_h if offer else None,
+        "usd_per_h_range": _price_range(one),
+        "available": offer.available if offer else None,
+        "launch_price_usd": one.launch_price_usd or None,
+        **_order(one.to_first),
         "priced_on": offer.priced_on if offer else None,
         "date_precision": offer.date_precision if offer else None,
         "price_source": offer.source if offer else None,
@@ -144,6 +162,36 @@ def _candidate(one: Candidate) -> dict[str, Any]:
         "vcpus": offer.vcpus or None if offer else None,
         "feed": _feed(one.feeding) if one.feeding else None,
         "estimate": {key: estimate[key] for key in estimate if key not in _ESTIMATE_LEFT_OUT},
+    }
+
+
+def _price_range(one: Candidate) -> dict[str, Any] | None:
+    """Return between which prices the offer was seen; ``low`` and ``high`` only where it is known.
+
+    It is no probability; ``basis`` says what it rests on.
+    """
+    offer, prices = one.offer, one.price_range
+    if offer is None:
+        return None
+    ends = {
+        "low": offer.usd_per_h * prices.low_ratio,
+        "high": offer.usd_per_h * prices.high_ratio,
+    }
+    known = prices.basis not in ("unknown", "electricity")
+    return {
+        "basis": prices.basis,
+        **(ends if known else {"low": None, "high": None}),
+        "since": prices.since or None,
+        "regions": prices.regions or None,
+    }
+
+
+def _order(order: CostOrder | None) -> dict[str, Any]:
+    """Say whether a row is a tie with the first, or what puts the first before it."""
+    return {
+        "tied_with_first": order.tied if order else None,
+        "unsure_by": order.unsure_by or None if order else None,
+        "decided_by": order.decided_by or None if order else None,
     }
 
 

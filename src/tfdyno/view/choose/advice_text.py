@@ -19,6 +19,7 @@ from tfdyno.words.choose.advice import (
     terms,
 )
 from tfdyno.words.choose.hours import parts_line
+from tfdyno.words.choose.prices import price_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +91,8 @@ def _answer(advice: Advice, width: int, colour: bool) -> str:
     if balanced := advice.pick("balanced"):
         told = f"{range_line(balanced.candidate)} {old_price(balanced.candidate, advice.made_on)}"
         lines.append(wrapped(told, width=width))
+        if price := price_line(balanced.candidate, advice.ranking):
+            lines.append(wrapped(price, width=width))
         if parts := parts_line(balanced.candidate):
             lines.append(wrapped(parts, width=width))
         if copied := copied_line(balanced.candidate):
@@ -111,9 +114,10 @@ def _picks(advice: Advice, width: int) -> str:
             wrapped(f"{row[0]}: {row[1]}, {row[2]}, {row[3]}; {row[4]}", width=width, first="  ",
                     rest="    ") for row in rows
         )  # fmt: skip
+    indent = " " * (widths[0] + 4)
     return "\n".join(
         f"  {row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  "
-        f"{row[3]:>{widths[3]}}\n  {'':<{widths[0]}}  {row[4]}"
+        f"{row[3]:>{widths[3]}}\n{wrapped(row[4], width=width, first=indent, rest=indent)}"
         for row in rows
     )
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, get_args
 from tfdyno.core.base.units import GIB
 from tfdyno.core.choose.advice import Advice, Candidate, Title, Verdict
 from tfdyno.core.choose.hardware import OWNED
-from tfdyno.words.base.amounts import capital, usd_per_h
-from tfdyno.words.choose.advice import brief
+from tfdyno.words.base.amounts import capital
+from tfdyno.words.choose.advice import brief, launch_words, price_words
 from tfdyno.words.choose.advice import card as card_words
 
 if TYPE_CHECKING:
@@ -50,10 +50,11 @@ def rent_words(candidate: Candidate) -> str:
     """Write ``spot $0.45/h``: how it is rented and for what; else why it is not."""
     offer = candidate.offer
     if offer is None:
-        return "no offer known"
+        return f"no offer known{launch_words(candidate)}"
     if offer.provider == OWNED:
         return "your own card"
-    return f"{offer.way} {usd_per_h(offer.usd_per_h)}"
+    free = f", {offer.available} free" if offer.available is not None else ""
+    return f"{offer.way} {price_words(candidate)}{free}"
 
 
 def stale(candidate: Candidate, made_on: str) -> str:

@@ -68,7 +68,7 @@ def cost_figure(advice: Advice) -> Figure | None:
             Key(text="● on demand", variable="ink", mark="none"),
             Key(text="○ spot", variable="ink", mark="none"),
             Key(text="line: nothing is both cheaper and faster", variable="c1", mark="none"),
-            Key(text="shaded: the pick, 9 times in 10", variable="c1", mark="none"),
+            Key(text=_shaded(advice), variable="c1", mark="none"),
         ),
         table=_table(points),
     )
@@ -94,8 +94,7 @@ def _spec(advice: Advice, points: list[_Point], *, narrow: bool) -> Spec:
     front = [board.point(c.hours.best, c.cost_usd.best) for c in frontier(advice) if c.cost_usd]
     lines: list[list[tuple[float, float]]] = [front] if len(front) > 1 else []
     layers = []
-    band = _band(advice, board)
-    if band:
+    for band in _bands(advice, board):
         layers.append(line(band, color=paint("c1"), strokeWidth=16, opacity=0.22))
         lines.append(band)
     limits, limit_lines = _limits(advice, board)
@@ -127,15 +126,32 @@ def _hours_tick(value: float) -> str:
     return f"{value * 60:.0f} min" if value < 1 else f"{value:,.0f} h"
 
 
-def _band(advice: Advice, board: Plane) -> list[tuple[float, float]]:
-    """Return the pick's range as a diagonal, since cost is hours × price."""
+def _bands(advice: Advice, board: Plane) -> list[list[tuple[float, float]]]:
+    """Return the pick's range of time as a diagonal (cost is hours × price), its prices upright."""
     card = recommended(advice)
     if card is None or card.cost_usd is None or card.cost_usd.low <= 0:
         return []
     if card.verdict not in _PLOTTED:
         return []
-    low = board.point(card.hours.low, card.cost_usd.low)
-    return [low, board.point(card.hours.high, card.cost_usd.high)]
+    hours, usd, prices = card.hours, card.cost_usd, card.price_range
+    bands = [
+        [
+            board.point(hours.low, usd.low / prices.low_ratio),
+            board.point(hours.high, usd.high / prices.high_ratio),
+        ]
+    ]
+    if prices.low_ratio < prices.high_ratio:
+        ends = usd.best * prices.low_ratio, usd.best * prices.high_ratio
+        bands.append([board.point(hours.best, end) for end in ends])
+    return bands
+
+
+def _shaded(advice: Advice) -> str:
+    """Say what is shaded: the range of the pick's time, and of its price where that is known."""
+    card = recommended(advice)
+    moves = card is not None and card.price_range.low_ratio < card.price_range.high_ratio
+    upright = "; upright: its prices" if moves else ""
+    return f"shaded: the pick, 9 times in 10{upright}"
 
 
 def _limits(advice: Advice, board: Plane) -> tuple[list[Spec], list[list[tuple[float, float]]]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins, to_json
 from tfdyno.core.base.units import significant
+from tfdyno.core.choose.hardware import UNKNOWN_PRICE_RANGE
 from tfdyno.view.base.documents import scaling_document
 from tfdyno.view.base.template import page
 from tfdyno.view.choose import basis, cards, ranking, sections, sentences
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.program import Program
     from tfdyno.core.choose.workload import Trace
+
+
+_UNTOLD = {"price_range": UNKNOWN_PRICE_RANGE, "to_first": None, "launch_price_usd": 0.0}
+"""What the page's JSON leaves out of hundreds of rows where nothing is known of it."""
 
 
 def render_report(
@@ -122,6 +127,9 @@ def _document(advice: Advice) -> dict[str, Any]:
     def place(candidate: Candidate) -> dict[str, Any]:
         raw: dict[str, Any] = to_builtins(candidate)
         raw["estimate"].pop("explanation")
+        for name, usual in _UNTOLD.items():
+            if getattr(candidate, name) == usual:
+                del raw[name]
         if (candidate.gpu, candidate.count) not in picked:
             raw["estimate"] |= {"layers": [], "roofline": []}
         key = to_json(raw["estimate"])

@@ -12,7 +12,7 @@ from tfdyno.view.choose.cards import by_verdict, card_name, machine, pick_titles
 from tfdyno.view.choose.figures import term_shares
 from tfdyno.words.base import amounts
 from tfdyno.words.choose import kernels
-from tfdyno.words.choose.advice import fed_words, fit_state
+from tfdyno.words.choose.advice import fed_words, fit_state, tie_mark
 from tfdyno.words.memory.basis import recomputed
 
 if TYPE_CHECKING:
@@ -204,7 +204,9 @@ def _cost_cell(candidate: Candidate) -> Cell:
     if cost is None:
         return Cell(text="–")
     return Cell(
-        text=f"${amounts.table_usd(cost.best)}", small=amounts.usd_range(cost), key=cost.best
+        text=f"{tie_mark(candidate)}${amounts.table_usd(cost.best)}",
+        small=amounts.usd_range(cost),
+        key=cost.best,
     )
 
 

@@ -15,7 +15,8 @@ from tfdyno.words.base.amounts import (
     table_time,
     table_usd,
 )
-from tfdyno.words.choose.advice import card
+from tfdyno.words.choose.advice import card, tie_mark
+from tfdyno.words.choose.prices import TIE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,8 @@ def ranking_lines(advice: Advice, *, rows: int, width: int, colour: bool) -> str
     parts = [_table(shown, old, width, colour)] if shown else []
     parts.append(wrapped(rest_line(advice, len(leading) - len(shown)), width=width,
                          first="  ", rest="  "))  # fmt: skip
+    if any(tie_mark(one) for one in shown):
+        parts.append(wrapped(TIE, width=width, first="  ", rest="  "))
     if any(one.slug in old for one in shown):
         parts.append(wrapped(OLD_PRICE, width=width, first="  ", rest="  "))
     return "\n".join(part for part in parts if part.strip())
@@ -120,7 +123,8 @@ def _group(advice: Advice, verdict: Verdict, old: set[str], width: int, colour: 
         ]
         return "\n".join([*head, *body])
     old_price = wrapped(OLD_PRICE, width=width, first="  ", rest="  ")
-    foot = [old_price] if any(one.slug in old for one in members) else []
+    foot = [wrapped(TIE, width=width, first="  ", rest="  ")] if any(map(tie_mark, members)) else []
+    foot += [old_price] if any(one.slug in old for one in members) else []
     return "\n".join([*head, _table(members, old, width, colour), *foot])
 
 
@@ -164,7 +168,7 @@ def _cells(one: Candidate, old: bool, hours: float) -> list[str]:
         f"{table_ms(estimate.step_s.low)}–{table_ms(estimate.step_s.high)}",
         table_time(run.best),
         dashed(run.low, run.high),
-        table_usd(one.cost_usd.best) if one.cost_usd else "–",
+        f"{tie_mark(one)}{table_usd(one.cost_usd.best)}" if one.cost_usd else "–",
         CAUSES.get(estimate.bound_by, estimate.bound_by),
     ]
 

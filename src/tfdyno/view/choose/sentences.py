@@ -22,8 +22,9 @@ from tfdyno.view.choose.figures import term_shares
 from tfdyno.view.draw.layers import OTHER
 from tfdyno.words.base import amounts
 from tfdyno.words.choose import kernels
-from tfdyno.words.choose.advice import PROBABLY_NOT, copied_line, fit_state
+from tfdyno.words.choose.advice import PROBABLY_NOT, copied_line, fit_state, price_words, tie_mark
 from tfdyno.words.choose.hours import parts_line
+from tfdyno.words.choose.prices import TIE, price_line
 from tfdyno.words.memory.basis import proof, slower, standing
 
 if TYPE_CHECKING:
@@ -59,8 +60,11 @@ def answer(advice: Advice) -> str:
             f"{amounts.hours_range(best.hours)}, {best.verdict}. {_fits(estimate)}"
         )
     cost = f" and costs {amounts.usd_range(best.cost_usd)}" if best.cost_usd else ""
+    if price := price_words(best):
+        cost += f" at {price}"
     told = (
         f"Nine times in ten it takes {amounts.hours_range(best.hours)}{cost}.",
+        price_line(best, advice.ranking),
         parts_line(best),
         _fits(estimate),
         _pace(estimate),
@@ -151,8 +155,11 @@ def ranking(advice: Advice) -> Finding:
     end = _limits(advice.run)
     lead = (
         "Sorted by cost of the whole run; the number of a row is its place among all rows, of "
-        "which a group shows the first. The range under a number holds 9 times in 10."
+        "which a group shows the first. The range under a number holds 9 times in 10, that under a "
+        "cost as long as the price of an hour stays within its own."
     )
+    if any(tie_mark(one) for one in advice.ranking):
+        lead += f" {TIE}."
     if not total:
         return Finding("There is nothing to rank", "The catalogue has no card for this question.")
     if not fine:
@@ -332,22 +339,15 @@ def layers(groups: Sequence[LayerGroup]) -> Finding:
 def sure(advice: Advice, best: Candidate) -> Finding:
     """Return how wide the ranges are, and how many other offers lie within the pick's."""
     reach = amounts.interval_percent(best.estimate.step_s)
-    rivals = [
-        card
-        for card in distinct_cards(advice)
-        if card.verdict == "feasible"
-        and not same(card, best)
-        and card.cost_usd
-        and best.cost_usd
-        and card.cost_usd.low <= best.cost_usd.best <= card.cost_usd.high
-    ]
+    ties = {slug for pick in advice.picks if same(pick.candidate, best) for slug in pick.ties}
+    rivals = dict.fromkeys(card_name(one) for one in advice.ranking if one.slug in ties)
+    rivals.pop(card_name(best), None)
     lead = (
         f"{_memory_certainty(best.estimate)} The cards share much of the error: what is wrong for "
         "one is mostly wrong for all, so their order is surer than the hours."
     )
     if rivals:
-        card_words = amounts.listed([card_name(card) for card in rivals], most=3)
-        lead += f" Within its range the pick costs the same as {card_words}."
+        lead += f" In cost, or in time, the pick is a tie with {amounts.listed([*rivals], most=3)}."
     return Finding(f"A step’s time is known to within {reach}, nine times in ten", lead)
 
 

@@ -123,6 +123,12 @@ def usd_per_h(usd: float) -> str:
     return f"${usd:,.2f}/h" if usd >= A_CENT_USD else f"${significant(usd, 2)}/h"
 
 
+def usd_per_h_range(low: float, high: float) -> str:
+    """Write ``$0.80–1.10/h``; one price where both read alike."""
+    first, last = usd_per_h(low), usd_per_h(high)
+    return first if first == last else f"{first.removesuffix('/h')}–{last.removeprefix('$')}"
+
+
 def table_ms(seconds: float) -> str:
     """Return milliseconds: whole from 10 ms on, two digits below."""
     milliseconds = seconds * 1e3

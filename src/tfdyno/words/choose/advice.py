@@ -18,6 +18,7 @@ from tfdyno.words.base.amounts import (
     plural,
     roughly_usd,
     short_hours,
+    usd_per_h_range,
     usd_range,
 )
 from tfdyno.words.memory.basis import proof
@@ -89,7 +90,17 @@ def headline(ranking: Sequence[Candidate], balanced: Candidate | None, run: Run)
 def range_line(candidate: Candidate) -> str:
     """Return the range of the answer and whether it fits, in one line."""
     money = f", {usd_range(candidate.cost_usd)}" if candidate.cost_usd else ""
+    if price := price_words(candidate):
+        money += f" at {price}"
     return f"Nine times in ten: {hours_range(candidate.hours)}{money}. {fit_words(candidate)}"
+
+
+def price_words(candidate: Candidate) -> str:
+    """Write ``$0.80/h``, where its range is known ``$0.80–1.10/h``; empty: no hour is paid for."""
+    offer, prices = candidate.offer, candidate.price_range
+    if offer is None or offer.provider == OWNED:
+        return ""
+    return usd_per_h_range(offer.usd_per_h * prices.low_ratio, offer.usd_per_h * prices.high_ratio)
 
 
 SHORT_COPY = 0.05
@@ -207,6 +218,11 @@ def feed_line(candidate: Candidate) -> str:
     return f"Its {plural(given.vcpus, 'vCPU')} can feed it: {rate}, more than {needed}."
 
 
+def tie_mark(candidate: Candidate) -> str:
+    """Return the mark of a cost that is not told from the cheapest one's: ``≈``."""
+    return "≈" if candidate.to_first and candidate.to_first.tied else ""
+
+
 def a_card(name: str) -> str:
     """Write ``an A100``, ``a T4``, ``8 x A100``, ``1/6 of A10``."""
     if name[0].isdigit():
@@ -228,7 +244,7 @@ def row_reason(candidate: Candidate, run: Run, *, stale: bool) -> str:
         return f"{doubt}needs {used}; {way_out}"
     notes = [_pace(candidate)]
     if verdict == "no offer":
-        notes.insert(0, "no price in the catalogue")
+        notes.insert(0, f"no price in the catalogue{launch_words(candidate)}")
     if verdict == "too late":
         notes.insert(
             0, f"takes {short_hours(candidate.hours.best)}, the limit is {run.deadline_h:g} h"
@@ -246,6 +262,12 @@ def row_reason(candidate: Candidate, run: Run, *, stale: bool) -> str:
     if stale and candidate.offer:
         notes.append(f"price of {candidate.offer.priced_on[:7]}")
     return ", ".join(notes)
+
+
+def launch_words(candidate: Candidate) -> str:
+    """Write `` (cost $1,599 when it came out)``, with the blank; empty: it is not known."""
+    usd = candidate.launch_price_usd
+    return f" (cost ${usd:,.0f} when it came out)" if usd else ""
 
 
 def _pace(candidate: Candidate) -> str:
