@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tfdyno.catalog.offer_rules import Listing
+from tfdyno.catalog.price_history import by_machine
 from tfdyno.catalog.price_ranges import price_record
 from tfdyno.core.choose.hardware import UNKNOWN_PRICE_RANGE, Offer, PriceRange
 
@@ -23,7 +24,15 @@ ROW = Listing(
 
 def test_the_history_of_the_very_offer_goes_before_other_regions() -> None:
     low = replace(ROW, date="2026-11-02", usd_per_h=0.2)
-    found = price_record([NOW, THERE], [ROW, low]).range_of(NOW)
+    found = price_record(
+        [NOW, THERE],
+        by_machine(
+            (
+                ROW,
+                low,
+            )
+        ),
+    ).range_of(NOW)
     assert found.basis == "history"
     assert found.low_ratio == pytest.approx(0.5)
     assert found.high_ratio == pytest.approx(1.5)
@@ -31,9 +40,9 @@ def test_the_history_of_the_very_offer_goes_before_other_regions() -> None:
 
 
 def test_without_a_history_other_regions_of_the_provider_make_the_range() -> None:
-    found = price_record([NOW, THERE], []).range_of(NOW)
+    found = price_record([NOW, THERE], {}).range_of(NOW)
     assert found == PriceRange(basis="regions", high_ratio=1.25, regions=2)
-    assert price_record([NOW, THERE], []).range_of(THERE).low_ratio == pytest.approx(0.8)
+    assert price_record([NOW, THERE], {}).range_of(THERE).low_ratio == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +58,7 @@ def test_without_a_history_other_regions_of_the_provider_make_the_range() -> Non
     ],
 )
 def test_what_is_not_comparable_makes_no_range_and_none_is_pretended(other: Offer) -> None:
-    assert price_record([NOW, other], []).range_of(NOW) == UNKNOWN_PRICE_RANGE
+    assert price_record([NOW, other], {}).range_of(NOW) == UNKNOWN_PRICE_RANGE
 
 
 @pytest.mark.parametrize(
@@ -70,19 +79,19 @@ def test_what_is_not_comparable_makes_no_range_and_none_is_pretended(other: Offe
     ],
 )
 def test_a_history_counts_where_it_is_recent_and_believable(row: Listing, basis: str) -> None:
-    assert price_record([NOW], [row]).range_of(NOW).basis == basis
+    assert price_record([NOW], by_machine((row,))).range_of(NOW).basis == basis
 
 
 def test_spot_has_a_range_of_its_own() -> None:
     spot = replace(NOW, spot=True, usd_per_h=0.1)
-    found = price_record([spot], [ROW]).range_of(spot)
+    found = price_record([spot], by_machine((ROW,))).range_of(spot)
     assert found.low_ratio == 1.0
     assert found.high_ratio == pytest.approx(2.0)
 
 
 def test_several_machines_range_as_one_does() -> None:
     four = replace(NOW, instance="4 x small", gpu_count=4, usd_per_h=1.6, nodes=4)
-    record = price_record([NOW, THERE], [ROW])
+    record = price_record([NOW, THERE], by_machine((ROW,)))
     assert record.range_of(four) == record.range_of(NOW)
 
 
@@ -96,5 +105,5 @@ def test_several_machines_range_as_one_does() -> None:
     ],
 )
 def test_the_users_own_price_is_exact(offer: Offer, basis: str) -> None:
-    found = price_record([NOW, THERE], [ROW]).range_of(offer)
+    found = price_record([NOW, THERE], by_machine((ROW,))).range_of(offer)
     assert (found.basis, found.low_ratio, found.high_ratio) == (basis, 1.0, 1.0)

@@ -47,6 +47,8 @@ class Listing:
     gpu_memory_total_gb: float
     """GPU memory of the machine as the list states it; 0: not stated."""
     source: str
+    available: int | None = None
+    """Such machines that were free on that day, at this price or more; None: nobody says."""
 
     @property
     def key(self) -> tuple[str, str, str]:

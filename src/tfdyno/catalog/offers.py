@@ -38,7 +38,7 @@ COLUMNS = (
     "date_precision",
 )
 KEY = ("provider", "instance", "region")
-OPTIONAL_COLUMNS = ("gpu_memory_total_gb",)
+OPTIONAL_COLUMNS = ("gpu_memory_total_gb", "available")
 STALE_DAYS = 90
 VERY_OLD_DAYS = 365
 
@@ -297,6 +297,7 @@ def listing_of(row: Row) -> Listing:
         date_precision=row.text("date_precision"),
         gpu_memory_total_gb=row.number("gpu_memory_total_gb", default=0.0),
         source=row.text("source"),
+        available=row.whole("available") if row.text("available") else None,
     )
 
 
@@ -323,4 +324,5 @@ def _offers(listing: Listing) -> Iterable[Offer]:
                 priced_on=listing.date,
                 date_precision=listing.date_precision,
                 source=listing.source,
+                available=listing.available,
             )

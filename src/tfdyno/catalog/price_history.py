@@ -60,12 +60,31 @@ def history_file() -> Path:
 
 def read_history() -> FormerPrices:
     """Read the user's history; damage is told and never an error."""
+    found = _file_now()
+    return _read(*found) if found else FormerPrices(rows=(), damage="", unreadable=False)
+
+
+def former_prices() -> dict[tuple[str, str, str], list[Listing]]:
+    """Return what of the user's history can be read, by provider, instance and region."""
+    found = _file_now()
+    return _machines(*found) if found else {}
+
+
+def _file_now() -> tuple[Path, int, int] | None:
+    """Return the history file, and what changes with it; None: there is none."""
     path = history_file()
     try:
         state = path.stat()
     except OSError:
-        return FormerPrices(rows=(), damage="", unreadable=False)
-    return _read(path, state.st_mtime_ns, state.st_size)
+        return None
+    return path, state.st_mtime_ns, state.st_size
+
+
+@functools.lru_cache(maxsize=1)
+def _machines(
+    path: Path, changed_ns: int, size_bytes: int
+) -> dict[tuple[str, str, str], list[Listing]]:
+    return by_machine(_read(path, changed_ns, size_bytes).rows)
 
 
 @functools.lru_cache(maxsize=1)

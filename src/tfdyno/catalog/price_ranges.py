@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.offer_rules import LEAST_USD_PER_GPU_H, MOST_USD_PER_GPU_H, Listing
 from tfdyno.catalog.offers import STALE_DAYS, day_of
-from tfdyno.catalog.price_history import by_machine, history_of
+from tfdyno.catalog.price_history import history_of
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.choose.hardware import OWNED, UNKNOWN_PRICE_RANGE, Offer, PriceRange
 
@@ -70,13 +70,15 @@ class PriceRecord:
         return _ratios(offer, prices, PriceRange(basis="regions", regions=len(prices)))
 
 
-def price_record(offers: Iterable[Offer], former: Iterable[Listing]) -> PriceRecord:
-    """Sort offers by machine, and former prices by machine and region."""
+def price_record(
+    offers: Iterable[Offer], former: dict[tuple[str, str, str], list[Listing]]
+) -> PriceRecord:
+    """Sort offers by machine; ``former`` prices are by provider, instance and region."""
     regions: dict[_Like, list[Offer]] = {}
     for offer in offers:
         if offer.terms == "public":
             regions.setdefault(_like(offer), []).append(offer)
-    return PriceRecord(regions=regions, former=by_machine(tuple(former)))
+    return PriceRecord(regions=regions, former=former)
 
 
 def _like(offer: Offer) -> _Like:

@@ -52,6 +52,16 @@ def test_newer_prices_replace_older_ones_and_are_counted(tmp_path: Path, own: Pa
     assert _price("cloud/small/here/spot") == 0.2
 
 
+def test_what_is_free_is_kept_with_the_price(tmp_path: Path, own: Path) -> None:
+    own.mkdir()
+    path = _file(tmp_path, f"{FRESH},3", f"{NEW},")
+    path.write_text(path.read_text().replace(HEADER, f"{HEADER},available"))
+    refresh(path, write=True)
+    found = {one.slug: one.available for one in offers.all_offers()}
+    assert (found["cloud/small/here/on_demand"], found["cloud/small/here/spot"]) == (3, 3)
+    assert found[A10] is None
+
+
 def test_looking_writes_nothing(tmp_path: Path, own: Path) -> None:
     assert refresh(_file(tmp_path, NEW, BAD.replace("a10,a10", "x,a10")), write=False).changed == 1
     assert not own.exists()

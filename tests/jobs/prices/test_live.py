@@ -55,6 +55,8 @@ def test_of_like_offers_in_a_country_the_cheapest_stays_with_its_form_known() ->
         ("a100-pcie-40gb", "BG", 0.7), ("h100-nvl-94gb", "BG", 2.0),
     }  # fmt: skip
     assert found.unknown == ()
+    free = {one.usd_per_h: one.available for one in found.listings if one.region == "BG"}
+    assert free == {0.4: 2, 0.9: 1, 0.7: 1, 2.0: 1}  # two RTX 4090, at 0.4 and at 0.5
 
 
 def test_a_node_is_let_in_every_count_from_the_least_to_what_is_free() -> None:
@@ -64,6 +66,7 @@ def test_a_node_is_let_in_every_count_from_the_least_to_what_is_free() -> None:
         ("5x-H100_80GB_HBM3", 10.0),
     ]  # fmt: skip
     assert [row.vcpus for row in rows] == [48, 72, 96, 120]
+    assert [row.free for row in rows] == [2, 1, 1, 1]  # of 5 cards
     found = map_rows(rows, LISTS["lium"], source="test", date="2026-11-27")
     assert {one.gpu_slug for one in found.listings} == {"h100-sxm5-80gb"}
 

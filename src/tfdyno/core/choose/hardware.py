@@ -159,7 +159,7 @@ class Offer:
     """Machines that train together; ``gpu_count`` is that of all."""
     terms: OwnTerms | Literal["public"] = "public"
     available: int | None = None
-    """Machines that were free on the day of the price; None: nobody says."""
+    """Such machines that were free on the day of the price, at it or more; None: nobody says."""
 
     @property
     def way(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.links import usual_in_a_node
 from tfdyno.catalog.offers import all_offers, check_providers, own_offers, staleness, today
-from tfdyno.catalog.price_history import read_history
+from tfdyno.catalog.price_history import former_prices
 from tfdyno.catalog.price_ranges import PriceRecord, price_record
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
@@ -73,7 +73,7 @@ def supplies(conditions: Conditions) -> tuple[Supply, ...]:
     chosen = _chosen_offers(conditions, cards) if rented else []
     offered = [*_cheapest_regions(chosen), *map(_owned, conditions.owned)]
     offered += _at_hand(conditions, cards)
-    record = price_record((one for one in chosen if one.nodes == 1), read_history().rows)
+    record = price_record((one for one in chosen if one.nodes == 1), former_prices())
     gpus = {gpu.slug: gpu for gpu in conditions.owned} | cards
     found = [_supply(offer, gpus[offer.gpu_slug], record) for offer in offered]
     priced = {supply.offer.gpu_slug for supply in found if supply.offer}
@@ -184,6 +184,7 @@ def clusters_of(offers: Iterable[Offer], cards: Mapping[str, Gpu], max_nodes: in
             ram_bytes=offer.ram_bytes * count,
             usd_per_h=offer.usd_per_h * count,
             nodes=count,
+            available=None if offer.available is None else offer.available // count,
         )
         for offer in whole
         for count in counts

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-QUARANTINE_COLUMNS = (*COLUMNS, *offers.OPTIONAL_COLUMNS, "reasons")
+QUARANTINE_COLUMNS = (*COLUMNS, "gpu_memory_total_gb", "reasons")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,8 +172,8 @@ def write_plan(made: Plan) -> str:
         write_atomic(quarantine, _with_quarantine(quarantine, made))
     if made.former:
         damage = _write_history(made.former)
-    rows = [_cells(made.own[key]) for key in sorted(made.own)]
-    write_atomic(offers.user_file(), _table(COLUMNS, rows))
+    rows = [_own_cells(made.own[key]) for key in sorted(made.own)]
+    write_atomic(offers.user_file(), _table((*COLUMNS, "available"), rows))
     return damage
 
 
@@ -299,6 +299,10 @@ def _cells(one: Listing) -> list[str]:
         one.source,
         one.date_precision,
     ]
+
+
+def _own_cells(one: Listing) -> list[str]:
+    return [*_cells(one), "" if one.available is None else str(one.available)]
 
 
 def _number(value: float) -> str:

@@ -92,6 +92,7 @@ def _listing(
         date_precision=FETCHED,
         # Where the table knows the count better than the list, the list's memory counts as little.
         gpu_memory_total_gb=0.0 if known_count else round(row.memory_gb * row.gpus, 2),
+        available=row.free,
         source=source,
     )
 
@@ -114,12 +115,16 @@ def _region(location: str, of: PriceList) -> str:
 
 
 def _cheaper(one: Listing | None, other: Listing) -> Listing:
-    """Join two zones of a region, or the on-demand and the spot row of a machine."""
+    """Join two zones of a region, or the on-demand and the spot row of a machine.
+
+    Machines that are free in either are so at this price or more.
+    """
     if one is None:
         return other
     first = min(one, other, key=lambda some: some.usd_per_h or float("inf"))
     spots = [some.spot_usd_per_h for some in (one, other) if some.spot_usd_per_h > 0]
-    return replace(first, spot_usd_per_h=min(spots, default=0.0))
+    free = _sum_known(some.available for some in (one, other))
+    return replace(first, spot_usd_per_h=min(spots, default=0.0), available=free)
 
 
 def _joined(listings: list[Listing]) -> list[Listing]:
@@ -130,5 +135,11 @@ def _joined(listings: list[Listing]) -> list[Listing]:
     joined: list[Listing] = []
     for some in groups.values():
         one_price = len({(one.usd_per_h, one.spot_usd_per_h) for one in some}) == 1
-        joined += [replace(some[0], region=ALL_REGIONS)] if one_price else some
+        free = _sum_known(one.available for one in some)
+        joined += [replace(some[0], region=ALL_REGIONS, available=free)] if one_price else some
     return joined
+
+
+def _sum_known(counts: Iterable[int | None]) -> int | None:
+    known = [one for one in counts if one is not None]
+    return sum(known) if known else None

@@ -91,6 +91,7 @@ def _vast_rows(raw: dict[str, Any]) -> list[PriceRow]:
             ram_gb=ram_gb,
             usd_per_h=number(raw["dph_base"]),
             spot_usd_per_h=number(raw.get("min_bid") or 0),
+            free=1,
         )
     ]
 
@@ -111,6 +112,7 @@ def _lium_rows(raw: dict[str, Any]) -> list[PriceRow]:
             vcpus=vcpus * count / all_gpus,
             ram_gb=ram_gb * count / all_gpus,
             usd_per_h=round(usd_per_h * count, 6),
+            free=free // count,
         )
         for count in sorted(WHOLE_COUNTS)
         if least <= count <= free

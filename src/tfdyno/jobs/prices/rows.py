@@ -32,6 +32,8 @@ class PriceRow:
     usd_per_h: float = 0.0
     """On demand; 0: none."""
     spot_usd_per_h: float = 0.0
+    free: int | None = None
+    """Such machines that can be had now; None: the list does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
