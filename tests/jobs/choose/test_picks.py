@@ -46,7 +46,7 @@ def test_a_tie_is_told_as_one_with_the_rows_that_make_it() -> None:
     cheapest, balanced, fastest = told_picks([ONE, near, far], run())
     assert cheapest.ties == (near.slug,)
     assert cheapest.reason == (
-        "lowest price of 3 choices; in cost a tie with Near, as far as times are known"
+        "lowest cost of 3 choices; in cost a tie with Near, as far as times are known"
     )
     assert (cheapest.runner_up, cheapest.decided_by) == (near.slug, "")
     assert balanced.ties == (near.slug,)

@@ -141,7 +141,7 @@ def test_pick_reasons_compare_with_the_neighbour() -> None:
     }
     # by hand: 5.37 / 5.24 = 1.025, 6.7 / 11.6 = 0.578; 29.53 / 5.37 = 5.5, 1.3 / 6.7 = 0.194
     assert reasons == {
-        "cheapest": "lowest price within 24 h of 9 choices",
+        "cheapest": "lowest cost within 24 h of 9 choices",
         "balanced": "2% dearer, 42% less time than the cheapest",
         "fastest": "5.5x the price, 81% less time than the balanced one",
     }
@@ -154,7 +154,7 @@ def test_one_card_may_be_all_three_picks() -> None:
         == "nothing else meets the conditions"
     )
     assert words.pick_reason("cheapest", picks, run(), choices=3) == (
-        "lowest price of 3 choices, and nothing finishes more than 3% sooner"
+        "lowest cost of 3 choices, and nothing finishes more than 3% sooner"
     )
     assert (
         words.pick_reason("fastest", picks, run(), choices=3)

@@ -261,7 +261,8 @@
           named(row.gpu_name, row.count))),
         el("td", {}, row.provider ? `${row.provider}${row.spot ? `, ${t.spot}` : ""}` : "–"),
         el("td", { class: "n" }, hours(row.hours)),
-        el("td", { class: "n" }, row.cost_usd === null ? "–" : dollars(row.cost_usd)),
+        el("td", { class: "n", title: row.tied_with_first ? t.tie : null }, row.cost_usd === null ? "–"
+          : `${row.tied_with_first ? "≈ " : ""}${dollars(row.cost_usd)}`),
         el("td", { class: "n" }, seconds(row.estimate.step_s.best)),
         el("td", { class: "n" }, row.verdict === "feasible" ? bytes(row.estimate.device_memory_bytes.best)
           : row.verdict))));

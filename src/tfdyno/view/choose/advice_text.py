@@ -91,10 +91,10 @@ def _answer(advice: Advice, width: int, colour: bool) -> str:
     if balanced := advice.pick("balanced"):
         told = f"{range_line(balanced.candidate)} {old_price(balanced.candidate, advice.made_on)}"
         lines.append(wrapped(told, width=width))
-        if price := price_line(balanced.candidate, advice.ranking):
-            lines.append(wrapped(price, width=width))
         if parts := parts_line(balanced.candidate):
             lines.append(wrapped(parts, width=width))
+        if price := price_line(balanced.candidate, advice.ranking):
+            lines.append(wrapped(price, width=width))
         if copied := copied_line(balanced.candidate):
             lines.append(wrapped(copied, width=width))
         if balanced.candidate.feeding:

@@ -64,8 +64,8 @@ def answer(advice: Advice) -> str:
         cost += f" at {price}"
     told = (
         f"Nine times in ten it takes {amounts.hours_range(best.hours)}{cost}.",
-        price_line(best, advice.ranking),
         parts_line(best),
+        price_line(best, advice.ranking),
         _fits(estimate),
         _pace(estimate),
         copied_line(best),

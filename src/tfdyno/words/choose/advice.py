@@ -306,9 +306,9 @@ def _cheapest_reason(chosen: Candidate, fastest: Candidate, run: Run, choices: i
     limit = f" within {run.deadline_h:g} h" if run.deadline_h else ""
     if chosen is fastest:
         return (
-            f"lowest price{limit} of {choices:,} choices, and nothing finishes more than 3% sooner"
+            f"lowest cost{limit} of {choices:,} choices, and nothing finishes more than 3% sooner"
         )
-    return f"lowest price{limit} of {choices:,} choices"
+    return f"lowest cost{limit} of {choices:,} choices"
 
 
 def _compared(one: Candidate, other: Candidate) -> str:
