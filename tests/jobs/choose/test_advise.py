@@ -96,30 +96,6 @@ def test_rows_of_the_price_list_that_are_left_out_are_noted(tmp_path: Path) -> N
     assert advice.notes[0] == f"1 row of {prices} was left out: there is no GPU 't44'."
 
 
-def test_a_damaged_price_history_is_noted_and_the_rest_of_it_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TFDYNO_DATA", str(tmp_path))
-    head = (
-        "provider,instance,gpu_slug,gpu_count,vcpus,ram_gb,region,price_per_hour_usd,"
-        "spot_per_hour_usd,date,source,date_precision\n"
-    )
-    (tmp_path / "price_history.csv").write_text(
-        f"{head}me,box,t4,1,4,16,here,1.0,,2026-10-01,me,day\nme,box,t4,1,4\n"
-        "me,box,t4,1,4,16,here,0,,2026-10-02,me,day\n"
-    )
-    prices = tmp_path / "mine.csv"
-    prices.write_text(f"{head}me,box,t4,1,4,16,here,0.5,,2026-11-01,me,day\n")
-    cards = Conditions(offers_file=prices, providers=("me",))
-    advice = advise(request(conditions=cards)).advice
-    assert advice.notes[0].startswith("Of the price history only what is sound counts: 2 lines of ")
-    (one,) = advice.ranking
-    assert one.price_range.since == "2026-10-01"
-    assert one.cost_usd
-    assert one.cost_usd.high == pytest.approx(1.0 * one.hours.high)  # the price that it once had
-    assert one.cost_usd.low == pytest.approx(0.5 * one.hours.low)
-
-
 def test_a_card_without_an_offer_keeps_time_memory_and_what_it_cost(whole: Outcome) -> None:
     one = next(one for one in whole.advice.ranking if one.gpu == "gtx-1080")
     assert one.offer is None

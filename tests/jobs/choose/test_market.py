@@ -9,7 +9,15 @@ from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
 from tfdyno.jobs.choose._scale_out import price_of
-from tfdyno.jobs.choose.market import Conditions, Supply, clusters_of, is_stale, share_of, supplies
+from tfdyno.jobs.choose.market import (
+    Conditions,
+    Supply,
+    clusters_of,
+    is_stale,
+    price_notes,
+    share_of,
+    supplies,
+)
 from tfdyno.jobs.lookup.check_data import show_data
 from tfdyno.jobs.lookup.offers import list_offers
 
@@ -265,3 +273,21 @@ def test_a_supply_knows_how_far_its_price_ranges(
     }
     asked = supplies(Conditions(gpus=(find("t4"),), usd_per_h=0.4))
     assert [one.price_range.basis for one in asked] == ["own price"]
+
+
+def test_a_damaged_price_history_is_noted_and_the_rest_of_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFDYNO_DATA", str(tmp_path))
+    (tmp_path / "price_history.csv").write_text(
+        f"{HEAD}me,box,t4,1,4,16,here,1.0,,2026-10-01,me,day\nme,box,t4,1,4\n"
+        "me,box,t4,1,4,16,here,0,,2026-10-02,me,day\n"
+    )
+    prices = tmp_path / "mine.csv"
+    prices.write_text(f"{HEAD}me,box,t4,1,4,16,here,0.5,,2026-11-01,me,day\n")
+    asked = Conditions(offers_file=prices, providers=("me",))
+    (note,) = price_notes(asked)
+    assert note.startswith("Of the price history only what is sound counts: 2 lines of ")
+    (one,) = supplies(asked)
+    assert (one.price_range.since, one.price_range.high_ratio) == ("2026-10-01", 2.0)
+    assert price_notes(Conditions(gpus=(find("t4"),), usd_per_h=1.0)) == ()

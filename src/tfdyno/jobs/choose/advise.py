@@ -12,8 +12,6 @@ from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.clusters import check_named_once, find_network
 from tfdyno.catalog.families import family_of
 from tfdyno.catalog.gpus import all_gpus
-from tfdyno.catalog.offers import rejected_in
-from tfdyno.catalog.price_history import read_history
 from tfdyno.catalog.software import NEWEST, check_release
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
@@ -31,7 +29,7 @@ from tfdyno.jobs.choose._feeding import Feeder
 from tfdyno.jobs.choose._scale_out import scaling_of
 from tfdyno.jobs.choose.exact import add_cached, add_family, kept_quick
 from tfdyno.jobs.choose.foretold import faults_of_xla
-from tfdyno.jobs.choose.market import Conditions, Supply, scenario_words, supplies
+from tfdyno.jobs.choose.market import Conditions, Supply, price_notes, scenario_words, supplies
 from tfdyno.jobs.choose.picks import sober_picks
 from tfdyno.jobs.choose.predict import (
     Predictor,
@@ -44,11 +42,9 @@ from tfdyno.jobs.choose.settling.open_fits import deciding
 from tfdyno.jobs.choose.trace import Traced
 from tfdyno.jobs.choose.verify import is_proof_kept, needs_proof, prove, unproven
 from tfdyno.jobs.machine.card_files import sweep_notes
-from tfdyno.words.choose.offers import left_out_note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from tfdyno.core.choose.scale_out import ScaleOut
 
@@ -227,21 +223,6 @@ def _checkpoint_bytes(trace: Trace, *, epochs: int, steps: int) -> tuple[int, in
     return one_bytes * sum(fewest), one_bytes * sum(most)
 
 
-def _left_out(offers_file: Path | None) -> tuple[str, ...]:
-    """Return a note on the rows of the user's price list that break a rule."""
-    rejected = rejected_in(offers_file) if offers_file else ()
-    note = left_out_note(str(offers_file), [one.reasons for one in rejected])
-    return (note,) if note else ()
-
-
-def _damaged_history(market: Sequence[Supply]) -> tuple[str, ...]:
-    """Return a note on former prices that do not count, where prices of others are weighed."""
-    if all(one.offer is None or one.offer.terms != "public" for one in market):
-        return ()
-    damage = read_history().damage
-    return (f"Of the price history only what is sound counts: {damage}.",) if damage else ()
-
-
 def _unread_validation(trace: Trace) -> tuple[str, ...]:
     if trace.validation is None or trace.validation.samples is not None:
         return ()
@@ -390,8 +371,7 @@ def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -
         program = predictor.program_for(gpus[best.candidate.gpu], best.candidate.count)
     measured = {one.gpu.slug: predictor.recalibration(one.gpu) for one in market}
     notes = (
-        *_left_out(request.conditions.offers_file),
-        *_damaged_history(market),
+        *price_notes(request.conditions),
         *advice.notes,
         *_unread_validation(trace),
         *faults_of_xla(predictor, advice, gpus),

@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.links import usual_in_a_node
-from tfdyno.catalog.offers import all_offers, check_providers, own_offers, staleness, today
-from tfdyno.catalog.price_history import former_prices
+from tfdyno.catalog.offers import (
+    all_offers,
+    check_providers,
+    own_offers,
+    rejected_in,
+    staleness,
+    today,
+)
+from tfdyno.catalog.price_history import former_prices, read_history
 from tfdyno.catalog.price_ranges import PriceRecord, price_record
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
 from tfdyno.core.choose.advice import Scenario
 from tfdyno.core.choose.hardware import OWNED, UNKNOWN_PRICE_RANGE, VENDOR, Gpu, Offer, PriceRange
+from tfdyno.words.choose.offers import left_out_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -87,6 +95,17 @@ def supplies(conditions: Conditions) -> tuple[Supply, ...]:
             remedy="leave out --gpu, --provider, --count, --spot or --scenario",
         )
     return tuple(found)
+
+
+def price_notes(conditions: Conditions) -> tuple[str, ...]:
+    """Return what of the user's price list and of former prices does not count, a sentence each."""
+    if conditions.usd_per_h:
+        return ()
+    file = conditions.offers_file
+    reasons = [one.reasons for one in rejected_in(file)] if file else []
+    damage = read_history().damage
+    told = f"Of the price history only what is sound counts: {damage}." if damage else ""
+    return tuple(filter(None, (left_out_note(str(file), reasons), told)))
 
 
 def scenario_words(scenario: Scenario) -> str:
