@@ -189,10 +189,12 @@ def advise(
     spot: bool | None = None,
     route: Route = "auto",
     feed: str | Path | None = None,
+    all_fits: bool = False,
 ) -> AdviceResult:
     """Rank cards and offers for a run; see ``tfdyno advise --help`` for the settings.
 
     ``feed`` is a file of ``tfdyno data bench … --output``: an offer's vCPUs may hold its GPUs back.
+    ``all_fits`` adds up every call of ``fit`` in a script.
 
     Raises:
         UsageError: A setting is wrong or contradicts another.
@@ -225,6 +227,7 @@ def advise(
             budget_usd=_positive(budget_usd, "budget_usd"),
             route=route,
             feed=read_feed(Path(feed)) if feed else None,
+            all_fits=all_fits,
         )
     )
     found = {field.name: getattr(outcome.advice, field.name) for field in fields(Advice)}

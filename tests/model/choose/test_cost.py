@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from tests.advice import estimate, exactly, offer, run
 
 from tfdyno.core.base.interval import Interval
-from tfdyno.core.choose.advice import Assumed
+from tfdyno.core.choose.advice import Assumed, HoursPart
 from tfdyno.core.choose.hardware import PriceBasis, PriceRange
 from tfdyno.model.choose.cost import (
     hours_parts,
+    joined_parts,
     run_cost_usd,
     run_energy_kwh,
     steps_of,
@@ -198,3 +199,21 @@ def test_a_price_that_is_exact_or_not_known_to_move_leaves_the_range_of_time(
         assumed=ASSUMED, price_range=PriceRange(basis=basis),
     )  # fmt: skip
     assert usd == Interval(low=16.0, best=20.0, high=24.0)
+
+
+def test_parts_of_several_runs_are_those_of_one_after_the_other() -> None:
+    first = (
+        HoursPart(kind="steps", hours=exactly(2.0)),
+        HoursPart(kind="start", hours=exactly(1.0)),
+    )
+    second = (
+        HoursPart(kind="steps", hours=Interval(low=1.0, best=3.0, high=4.0)),
+        HoursPart(kind="validation", hours=exactly(0.5)),
+    )
+    found = {part.kind: part.hours for part in joined_parts([first, second])}
+    assert found == {
+        "steps": Interval(low=3.0, best=5.0, high=6.0),
+        "start": exactly(1.0),
+        "validation": exactly(0.5),
+    }
+    assert joined_parts([first]) == first

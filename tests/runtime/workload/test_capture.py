@@ -152,7 +152,7 @@ def test_what_callbacks_save_is_read_and_other_calls_of_fit_are_told(tmp_path: P
     assert found.savings == (Saving(only_best=True), Saving(every_batches=25))
     assert [note for note in found.warnings if "calls fit" in note] == [
         "The script calls fit in 2 places (lines 15, 16); this is call 1 alone, its length and "
-        "its step; --fit names another."
+        "its step; --fit names another, and advise --all-fits adds them up."
     ]
     once = traced(tmp_path, code.replace("m.fit(x, y, epochs=20)", "m.predict(x)"))
     assert not any("calls fit" in note for note in once.warnings)

@@ -96,6 +96,7 @@ def _request(options: Options) -> Request:
         fresh=options.fresh,
         card_files=not options.no_card_file,
         feed=read_feed(options.feed) if options.feed else None,
+        all_fits=options.all_fits,
     )  # fmt: skip
 
 

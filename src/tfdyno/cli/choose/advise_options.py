@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class Options(PredictOptions):
     """What is typed."""
 
+    all_fits: bool = flag(help="Add up every call of fit in the script: --fit names one.")
     steps: int | None = option(
         type=Whole("steps", most=MOST_STEPS), help="Optimizer steps, on any number of GPUs."
     )

@@ -82,6 +82,8 @@ class Run:
     """That are less where only the best model is kept."""
     length: Literal["samples", "steps"] = "samples"
     """What every row has in common: replicas share the samples, or each row takes all the steps."""
+    fits: int = 1
+    """Calls of ``fit`` that the run is made of; steps, samples and epochs are those of all."""
 
 
 Decider = Literal["", "price", "speed", "price and speed"]

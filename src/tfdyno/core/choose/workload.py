@@ -12,6 +12,9 @@ TensorRole = Literal[
     "weight", "state", "optimizer", "input", "target", "sample_weight", "constant", "other"
 ]
 
+OTHER_FITS = "The script calls fit in "
+"""What the warning begins with that a trace is of one call among several."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:

@@ -16,6 +16,7 @@ from tfdyno.jobs.machine.wheels import supported
 from tfdyno.model.choose.choose import ranked, verdict_of
 from tfdyno.model.choose.cost import (
     hours_parts,
+    joined_parts,
     run_cost_usd,
     run_energy_kwh,
     steps_of,
@@ -46,6 +47,7 @@ def candidates_of(
     global_batch_size: int,
     tensorflow: str,
     feeder: Feeder | None = None,
+    also: Sequence[tuple[Predictor, Run]] = (),
 ) -> tuple[Candidate, ...]:
     """Rank everything that can be had; a supply that cannot share the global batch is left out.
 
@@ -57,10 +59,11 @@ def candidates_of(
         tensorflow: Release whose wheel must run.
         feeder: The input that was measured: an offer's CPUs may hold its GPUs back; None: data
             arrive in time.
+        also: Other calls of ``fit`` in the same script, whose hours and energy come on top.
     """
     is_jax = predictor.traced.software.framework == "jax"
     support_of = wheel_support if is_jax else supported  # JAX brings an XLA of its own
-    estimates: dict[Key, Estimate] = {}
+    estimates: dict[Key, list[Estimate]] = {}
     found = []
     for supply in supplies:
         if global_batch_size and global_batch_size % supply.count:
@@ -68,11 +71,16 @@ def candidates_of(
         key = _key(supply)
         if key not in estimates:
             size = shared_batch(global_batch_size, supply.count) if global_batch_size else 0
-            estimates[key] = on_its_machines(predictor, supply.offer).estimate(
-                supply.gpu, replicas=supply.count, batch_size=size
-            )
+            estimates[key] = [
+                on_its_machines(one, supply.offer).estimate(
+                    supply.gpu, replicas=supply.count, batch_size=size
+                )
+                for one in (predictor, *(other for other, _ in also))
+            ]
         support = support_of(supply.gpu, tensorflow)
-        found.append(_candidate(supply, estimates[key], run, support, feeder))
+        estimate, *others = estimates[key]
+        more = [(length, other) for (_, length), other in zip(also, others, strict=True)]
+        found.append(_candidate(supply, estimate, run, support, feeder, more))
     return ranked(found)
 
 
@@ -106,7 +114,9 @@ def _candidate(
     run: Run,
     support: WheelSupport,
     feeder: Feeder | None,
+    also: Sequence[tuple[Run, Estimate]] = (),
 ) -> Candidate:
+    """Return what a supply comes to; ``also`` are other calls of ``fit``, on top."""
     offer, assumption = supply.offer, assumed()
     feeding = None
     if feeder:
@@ -116,8 +126,23 @@ def _candidate(
         run, estimate, assumed=assumption,
         start_h=start_h(supply, estimate), interruption_ratio=overhead,
     )  # fmt: skip
+    parts = joined_parts(
+        [
+            parts,
+            *(
+                hours_parts(length, other, assumed=assumption, interruption_ratio=overhead)
+                for length, other in also
+            ),
+        ]
+    )
     hours = whole_hours(parts)
     energy_kwh = run_energy_kwh(run, estimate)
+    for length, other in also:
+        energy_kwh = energy_kwh.together(run_energy_kwh(length, other))
+    steps = steps_of(run, estimate) + sum(steps_of(*one) for one in also)
+    epochs = max(1, run.epochs) + sum(max(1, length.epochs) for length, _ in also)
+    # The step that is told is the main one, but for one that the card does not hold as well.
+    estimate = max([estimate, *(other for _, other in also)], key=_trouble)
     cost = None
     if offer:
         prices = supply.price_range
@@ -130,10 +155,10 @@ def _candidate(
         count=supply.count,
         offer=offer,
         estimate=estimate,
-        steps=steps_of(run, estimate),
+        steps=steps,
         hours=hours,
         cost_usd=cost,
-        usd_per_epoch=cost.times(1.0 / max(1, run.epochs)) if cost else None,
+        usd_per_epoch=cost.times(1.0 / epochs) if cost else None,
         energy_kwh=energy_kwh,
         verdict=verdict_of(run, estimate, hours=hours, cost_usd=cost, runs=runs),
         tensorflow=_tensorflow(support),
@@ -148,6 +173,11 @@ def _candidate(
     if feeder and offer and not feeding:
         return replace(draft, reason=f"{draft.reason}, vCPUs not known")
     return draft
+
+
+def _trouble(estimate: Estimate) -> int:
+    """Order estimates by how surely the step fits; the first of equal ones stays."""
+    return ("yes", "unverified", "may not", "no").index(estimate.fits)
 
 
 def start_h(supply: Supply, estimate: Estimate) -> float:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.clusters import check_named_once, find_network
 from tfdyno.catalog.families import family_of
 from tfdyno.catalog.gpus import all_gpus
@@ -16,7 +14,7 @@ from tfdyno.catalog.software import NEWEST, check_release
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS, Route
-from tfdyno.core.choose.advice import Advice, Candidate, Run
+from tfdyno.core.choose.advice import Advice, Candidate
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.program import Program
 from tfdyno.core.choose.workload import Trace, Workload
@@ -26,7 +24,9 @@ from tfdyno.jobs.choose._anchors import notes_on
 from tfdyno.jobs.choose._candidates import candidates_of, card_of, check_shares
 from tfdyno.jobs.choose._compose import compose
 from tfdyno.jobs.choose._feeding import Feeder
+from tfdyno.jobs.choose._run_length import run_of
 from tfdyno.jobs.choose._scale_out import scaling_of
+from tfdyno.jobs.choose.all_fits import ONE_FIT, Fits, all_fits, check_all_fits
 from tfdyno.jobs.choose.exact import add_cached, add_family, kept_quick
 from tfdyno.jobs.choose.foretold import faults_of_xla
 from tfdyno.jobs.choose.market import Conditions, Supply, price_notes, scenario_words, supplies
@@ -74,6 +74,8 @@ class Request(StepSettings):
     """Whether the user's sweeps of cards count."""
     feed: Feed | None = None
     """The input pipeline as ``data bench`` measured it; None: data arrive in time."""
+    all_fits: bool = False
+    """Whether every call of ``fit`` in the script is added up, not one answered for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,14 +115,19 @@ def advise(
     check(request)
     market = supplies(request.conditions)
     check_shares(market, request.global_batch_size)
-    predictor = predictor_for(
-        request.workload,
-        request,
+    predictor_of = partial(
+        predictor_for,
+        asked=request,
         batch_size=request.batch_size or request.global_batch_size,
         fresh=request.fresh,
         card_files=request.card_files,
         progress=progress,
     )
+    if request.all_fits and isinstance(request.workload, Workload):
+        fits = all_fits(request, request.workload, predictor_of)
+        main = fits.longest(request, market[0].gpu)
+        return _noted(_outcome(request, market, main, fits), "--all-fits compiles nothing")
+    predictor = predictor_of(request.workload)
     if request.route == "quick":
         return _noted(_outcome(request, market, predictor), "--route quick compiles nothing")
     predictor = replace(
@@ -134,6 +141,8 @@ def advise(
 def check(request: Request) -> None:
     """Refuse a request that has no answer, before any work; raises ``UsageError``."""
     check_batch(request.batch_size)
+    if request.all_fits:
+        check_all_fits(request)
     check_vendor(request.conditions.gpus)
     check_vendor(request.conditions.owned)
     if request.batch_size and request.global_batch_size:
@@ -159,68 +168,6 @@ def check(request: Request) -> None:
         raise UsageError(f"--spot contradicts --scenario {scenario}", why=scenario_words(scenario))
     if request.tensorflow:
         check_release(request.tensorflow)
-
-
-def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
-    """Return how long the run is: as asked, else as the script's ``fit`` has it, else assumed."""
-    per_epoch = request.samples or trace.samples_per_epoch
-    epochs, source = request.epochs or trace.epochs or 1, "from the script"
-    if request.steps:
-        per_epoch, epochs, source = request.steps * batch_size, 0, "as asked"
-    elif request.samples or (request.epochs and per_epoch):
-        source = "as asked"
-    elif not per_epoch:
-        per_epoch, source = assumed().default_samples, "assumed"
-    samples = per_epoch * max(1, epochs)
-    validated, passes = _validation(request, trace, max(1, epochs))
-    steps = -(-samples // batch_size)
-    written = _checkpoint_bytes(trace, epochs=max(1, epochs), steps=steps)
-    return Run(
-        steps=steps,
-        samples=samples,
-        samples_per_epoch=per_epoch,
-        epochs=epochs,
-        deadline_h=request.deadline_h,
-        budget_usd=request.budget_usd,
-        scenario=request.conditions.scenario,
-        holds="global batch" if request.global_batch_size else "batch per replica",
-        length_source=source,
-        validation_samples=validated,
-        validation_passes=passes,
-        checkpoint_bytes=written[1],
-        fewest_checkpoint_bytes=written[0],
-        length="steps" if request.steps else "samples",
-    )
-
-
-def _validation(request: Request, trace: Trace, epochs: int) -> tuple[int, int]:
-    """Return samples of a pass over the validation data, and how often the run makes one.
-
-    Where other data than the script's are asked for, they are taken to be split alike.
-    """
-    found = trace.validation
-    if request.steps or trace.workload.mode == "infer" or not (found and found.samples):
-        return 0, 0
-    ratio = 1.0
-    if request.samples and trace.samples_per_epoch:
-        ratio = request.samples / trace.samples_per_epoch
-    passes = found.passes(epochs)
-    return (math.ceil(found.samples * ratio), passes) if passes else (0, 0)
-
-
-def _checkpoint_bytes(trace: Trace, *, epochs: int, steps: int) -> tuple[int, int]:
-    """Return bytes of all checkpoints that the callbacks of ``fit`` write: the fewest, the most.
-
-    One holds the weights and the state of the optimizer; of the best alone there is one or more.
-    """
-    kept = ("weight", "state", "optimizer")
-    one_bytes = sum(tensor.bytes for tensor in trace.tensors if tensor.role in kept)
-    most = [one.times(epochs=epochs, steps=steps) for one in trace.savings]
-    fewest = [
-        min(times, 1) if one.only_best else times
-        for one, times in zip(trace.savings, most, strict=True)
-    ]
-    return one_bytes * sum(fewest), one_bytes * sum(most)
 
 
 def _unread_validation(trace: Trace) -> tuple[str, ...]:
@@ -347,7 +294,9 @@ def _noted(outcome: Outcome, reason: str) -> Outcome:
     return _with_notes(outcome, (unproven(best.candidate, reason),))
 
 
-def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -> Outcome:
+def _outcome(
+    request: Request, market: Sequence[Supply], predictor: Predictor, fits: Fits = ONE_FIT
+) -> Outcome:
     trace = predictor.traced.trace
     release = request.tensorflow or trace.versions.get("tensorflow", "") or NEWEST
     run = run_of(request, trace, predictor.batch_size)
@@ -357,13 +306,14 @@ def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -
     ranking_of = partial(
         candidates_of, market, predictor, run,
         global_batch_size=request.global_batch_size, tensorflow=release,
+        also=fits.beside(request, predictor),
     )  # fmt: skip
     drafts = ranking_of(feeder=feeder)
     waits = any(one.feeding and one.feeding.is_short for one in drafts)
     unheld = sober_picks(ranking_of()).get("balanced") if waits else None
     advice = compose(
-        drafts, predictor, run, market=market, gpus=gpus, tensorflow=release, feeder=feeder,
-        unheld=unheld,
+        drafts, predictor, fits.whole(request, run), market=market, gpus=gpus,
+        tensorflow=release, feeder=feeder, unheld=unheld,
     )  # fmt: skip
     best = advice.pick("balanced")
     program = predictor.traced.program
@@ -371,6 +321,7 @@ def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -
         program = predictor.program_for(gpus[best.candidate.gpu], best.candidate.count)
     measured = {one.gpu.slug: predictor.recalibration(one.gpu) for one in market}
     notes = (
+        *fits.told(request, market, best.candidate if best else None),
         *price_notes(request.conditions),
         *advice.notes,
         *_unread_validation(trace),
@@ -387,4 +338,5 @@ def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -
     rows = _deciding(request, advice)
     open_fits = tuple(dict.fromkeys(one.gpu_name for one in rows))
     advice = replace(advice, notes=notes, scaling=scaling, open_fits=open_fits)
+    trace = fits.without_note_on_others(trace)
     return Outcome(advice=advice, trace=trace, program=program, gpus=gpus, deciding=rows)

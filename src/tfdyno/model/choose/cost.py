@@ -70,6 +70,14 @@ def hours_parts(
     return tuple(HoursPart(kind=kind, hours=one) for kind, one in hours.items() if one.high)
 
 
+def joined_parts(runs: Iterable[Iterable[HoursPart]]) -> tuple[HoursPart, ...]:
+    """Return the parts of several runs, one after the other, as those of one."""
+    found: dict[HoursKind, Interval] = {}
+    for part in (part for parts in runs for part in parts):
+        found[part.kind] = found.get(part.kind, NOTHING).together(part.hours)
+    return tuple(HoursPart(kind=kind, hours=hours) for kind, hours in found.items())
+
+
 def whole_hours(parts: Iterable[HoursPart]) -> Interval:
     """Return the hours of a run from its parts, which may be off the same way."""
     return _sum(part.hours for part in parts)

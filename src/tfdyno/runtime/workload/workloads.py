@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import OTHER_FITS, Workload
 from tfdyno.process.failure import user_code
 from tfdyno.runtime.base.keras2 import forced_policy, is_keras2
 from tfdyno.runtime.base.keras_internals import ARCHITECTURES, auto_jit_as_on_a_gpu, policy_kept
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tfdyno.core.base.untyped import Model, Value
-    from tfdyno.core.choose.workload import Workload
 
 IMAGENET = (224, 224, 3)
 
@@ -99,8 +99,9 @@ def _other_fits(workload: Workload) -> list[str]:
     if len(lines) < 2:
         return []
     return [
-        f"The script calls fit in {len(lines)} places (lines {', '.join(map(str, lines))}); this "
-        f"is call {workload.fit_number} alone, its length and its step; --fit names another."
+        f"{OTHER_FITS}{len(lines)} places (lines {', '.join(map(str, lines))}); this "
+        f"is call {workload.fit_number} alone, its length and its step; --fit names another, and "
+        "advise --all-fits adds them up."
     ]
 
 

@@ -64,6 +64,8 @@ def purpose(run: Run, mode: str) -> str:
     """Return what the hours are for: ``for all 90 epochs``, ``for a million samples``."""
     if mode == "infer" or run.length_source == "assumed":
         return f"for {_samples(run.samples)}"
+    if run.fits > 1:
+        return f"for all {run.fits} calls of fit"
     if run.epochs > 1:
         return f"for all {run.epochs:,} epochs"
     if run.epochs == 1:
