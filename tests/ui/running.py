@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ class Running:
             status, _, body = self.get(path, **headers)
             if status != 202:
                 return status, json.loads(body)
+            time.sleep(0.05)
 
     def raw(self, sent: bytes) -> bytes:
         """Send bytes, and give back all that comes until the server closes."""

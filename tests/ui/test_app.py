@@ -42,6 +42,14 @@ def test_your_own_price_is_what_the_run_costs(server: Running) -> None:
     assert found["document"]["run"]["samples"] == 7_000_000
 
 
+def test_only_a_run_that_nothing_is_offered_for_has_a_code_of_its_own(server: Running) -> None:
+    """The page asks for a price then; whatever else is wrong it tells."""
+    status, found = server.json(f"/api/run?{urlencode({**ASKED, 'count': '3'})}")
+    assert (status, found["code"]) == (400, "no_offer")
+    status, found = server.json(f"/api/run?{urlencode({**ASKED, 'samples': '-3'})}")
+    assert (status, set(found)) == (400, {"error"})
+
+
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [

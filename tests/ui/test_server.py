@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -14,6 +16,8 @@ from urllib.parse import urlencode
 import pytest
 from tests.ui.running import PATIENCE_S, Running, running
 from tests.ui.what_ifs import MODEL, OFFERED
+
+from tfdyno.ui.server import MOST_CLIENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +46,20 @@ def test_sixty_four_clients_at_once_each_get_their_own_answer(server: Running) -
     for (gpu, batch_size), (status, found) in zip(asked, together, strict=True):
         one = found["document"]["estimates"][0]
         assert (status, one["gpu"], one["batch_size"]) == (200, gpu, batch_size)
+
+
+def test_one_more_connection_than_there_may_be_is_told_as_json(server: Running) -> None:
+    with contextlib.ExitStack() as held:
+        for _ in range(MOST_CLIENTS):
+            held.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+        status, _, body = server.get(step("l4", 8))
+        assert status == 503
+        assert set(json.loads(body)) == {"error"}
+    end_s = time.monotonic() + PATIENCE_S
+    while server.get(step("l4", 8))[0] == 503:  # until it has seen that they are gone
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+    assert server.json(step("l4", 8))[0] == 200
 
 
 def test_clients_that_go_away_leave_the_answers_of_others_as_they_are(server: Running) -> None:

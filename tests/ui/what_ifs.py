@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import shlex
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,7 @@ def of_page(ask: Ask, asked: Settings, traces: Traces) -> tuple[bytes, str]:
             with contextlib.suppress(NotTraced):
                 whole = ask[0](asked, GIVEN, traces)
                 break
+            time.sleep(0.02)
     except TfdynoError as error:
         return str(error).encode(), command
     assert json.loads(whole)["command"] == command

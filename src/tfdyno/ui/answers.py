@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.gpus import find
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.project.project import FOLDER
 from tfdyno.jobs.choose import advise as advising
 from tfdyno.jobs.choose import estimate as estimating
 from tfdyno.jobs.choose.market import Conditions
+from tfdyno.jobs.project.results import readable
 from tfdyno.ui import settings
 from tfdyno.view.base.documents import advice_document, estimate_document
 from tfdyno.view.choose.figure_roofline import roofs
@@ -87,7 +87,7 @@ def results_answer(reader: Reader) -> bytes:
         {
             "id": one.id,
             "place": one.place,
-            "title": one.told.run.step if one.place.startswith(f"{FOLDER}:") else "",
+            "title": one.told.run.step if one.is_step else "",
             "kind": one.told.kind,
             "kind_words": report.TITLES[one.told.kind],
             "when": report.when(one.made_at),
@@ -97,7 +97,7 @@ def results_answer(reader: Reader) -> bytes:
         for one in found.results
     ]
     notes = [*found.troubles, *rest]
-    return to_json({"folder": str(reader.folder.resolve()), "rows": rows, "notes": notes})
+    return to_json({"folder": readable(reader.folder.resolve()), "rows": rows, "notes": notes})
 
 
 def difference_answer(reader: Reader, query: Iterable[tuple[str, str]]) -> bytes:

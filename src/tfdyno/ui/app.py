@@ -14,9 +14,10 @@ from starlette.routing import Route
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.jobs.choose.market import NoOfferError
 from tfdyno.jobs.project.results import Reader
 from tfdyno.ui import answers, page
-from tfdyno.ui.guard import Guard, error
+from tfdyno.ui.guard import Guard, error, refusal
 from tfdyno.ui.settings import read_settings
 from tfdyno.ui.texts import LANGUAGES
 from tfdyno.ui.traces import NotTraced, Traces
@@ -119,12 +120,10 @@ def _asking(
                 content = await to_thread.run_sync(answering, query)
         except NotTraced as making:
             return Response(to_json({"tracing": making.stage}), 202, media_type=JSON)
+        except NoOfferError as wrong:
+            return refusal(400, str(wrong), "no_offer")
         except TfdynoError as wrong:
-            return Response(
-                to_json({"error": str(wrong)}),
-                400 if isinstance(wrong, UsageError) else 500,
-                media_type=JSON,
-            )
+            return refusal(400 if isinstance(wrong, UsageError) else 500, str(wrong))
         except Exception as wrong:  # the last resort: a sentence instead of a traceback
             return _defect(request, wrong)
         return Response(content, media_type=JSON)

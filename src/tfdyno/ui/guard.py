@@ -95,6 +95,17 @@ class Guard:
 
 
 def error(status: int, what: str, remedy: str = "") -> Response:
-    """Return the one form that all errors have."""
-    sentence = f"{what}; {remedy}." if remedy else f"{what.rstrip('.')}."
-    return Response(to_json({"error": sentence}), status, media_type="application/json")
+    """Return a refusal of the server itself."""
+    return refusal(status, f"{what}; {remedy}." if remedy else f"{what.rstrip('.')}.")
+
+
+def refusal(status: int, sentence: str, code: str = "") -> Response:
+    """Return the one form that all errors have.
+
+    Args:
+        status: Of HTTP.
+        sentence: For whoever reads it.
+        code: For the page, where it shows something else for this error.
+    """
+    told = {"error": sentence, **({"code": code} if code else {})}
+    return Response(to_json(told), status, media_type="application/json")

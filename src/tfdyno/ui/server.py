@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import ToolError
 from tfdyno.ui.app import app_of
+from tfdyno.ui.guard import error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,6 @@ def serve(
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                limit_concurrency=MOST_CLIENTS,
                 timeout_keep_alive=20,
                 timeout_graceful_shutdown=1,
             ),
@@ -83,11 +82,20 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """HTTP/1.1 whose refusal of what is no HTTP has the form of all other errors."""
+    """HTTP/1.1 whose own refusals have the form of all other errors."""
+
+    def handle_events(self) -> None:
+        """Answer what has come; where too many are connected, with a refusal."""
+        self.app = self.config.loaded_app
+        if len(self.connections) > MOST_CLIENTS:
+            full = error(503, f"{MOST_CLIENTS} connections are open", "ask again later")
+            full.headers["connection"] = "close"
+            self.app = full
+        super().handle_events()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse bytes that are no request."""
-        body = to_json({"error": f"{msg.rstrip('.')}."})
+        body = bytes(error(400, msg).body)
         head = (
             "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"

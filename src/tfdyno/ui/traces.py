@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
 MOST_HELD = 4
 """Traces that stay in memory; the cache on the disk has all."""
 MOST_WAITING = 8
-"""Traces that may wait for the one that is made."""
+"""Traces that are made or wait for that."""
 MOST_ESTIMATES = 400
 """Estimates of one trace that are kept between questions."""
-
+TOLD_S = 10.0
+"""For so long a failure is told to everybody who asks; then it is tried again."""
+ABANDONED_S = 10.0
+"""A trace that waits and that nobody has asked for in so long is not made."""
 
 _BUILT_IN = ("application", "task")
 """Kinds of workloads that no file of the user decides."""
@@ -35,8 +39,17 @@ class NotTraced(Exception):  # noqa: N818  (it is a state, which ends by itself)
 
 @dataclass(slots=True)
 class _Making:
-    stage: str = "waiting for another trace"
-    error: Exception | None = None
+    generation: int
+    """Of the files, when it was asked for."""
+    asked_s: float = 0.0
+    stage: str = "starting"
+    is_made: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    error: Exception
+    since_s: float
 
 
 Key = tuple["Workload", int | None]
@@ -48,8 +61,11 @@ class Traces:
     def __init__(self) -> None:
         self._held: OrderedDict[Key, Traced] = OrderedDict()
         self._making: dict[Key, _Making] = {}
-        self._guard = threading.Lock()
-        self._turn = threading.Lock()
+        self._failed: dict[Key, _Failure] = {}
+        self._generation = 0
+        self._maker: threading.Thread | None = None
+        # Whoever asks for what is held waits for no disk: the second is taken outside the first.
+        self._guard, self._disk = threading.Lock(), threading.Lock()
 
     def of(self, workload: Workload, batch_size: int = 0) -> Traced:
         """Return the trace that answers for a batch.
@@ -61,7 +77,7 @@ class Traces:
 
         Raises:
             NotTraced: It is being made.
-            TfdynoError: It failed; asking again tries again.
+            TfdynoError: It failed; asking again after ``TOLD_S`` or ``forget`` tries again.
         """
         traced = self._one((workload, None))
         found = traced.trace
@@ -73,24 +89,36 @@ class Traces:
     def forget(self) -> None:
         """Let go of what a file decides: the next question looks whether it has changed."""
         with self._guard:
+            self._generation += 1
+            self._failed.clear()
             for key in [one for one in self._held if one[0].kind not in _BUILT_IN]:
                 del self._held[key]
 
     def _one(self, key: Key) -> Traced:
+        if found := self._known(key):
+            return found
+        with self._disk:
+            if found := self._known(key):  # another question looked for it meanwhile
+                return found
+            generation = self._generation
+            kept = kept_trace(key[0], batch_size=key[1])
+        with self._guard:
+            if kept:
+                return self._hold(key, kept, generation)
+            raise NotTraced(self._wait(key))
+
+    def _known(self, key: Key) -> Traced | None:
+        """Return what is held; raises what is known of one that is not."""
         with self._guard:
             if key in self._held:
                 self._held.move_to_end(key)
                 return self._trimmed(key)
-            making = self._making.get(key)
-            if making is None:
-                kept = kept_trace(key[0], batch_size=key[1])
-                if kept:
-                    return self._hold(key, kept)
-                making = self._start(key)
-            elif making.error:
-                del self._making[key]
-                raise making.error
-            raise NotTraced(making.stage)
+            failure = self._failed.get(key)
+            if failure and time.monotonic() - failure.since_s < TOLD_S:
+                raise failure.error.with_traceback(None)
+            if key in self._making:
+                raise NotTraced(self._wait(key))
+        return None
 
     def _trimmed(self, key: Key) -> Traced:
         held = self._held[key]
@@ -98,32 +126,74 @@ class Traces:
             self._held[key] = held = replace(held, estimates={})
         return held
 
-    def _start(self, key: Key) -> _Making:
-        if len(self._making) >= MOST_WAITING:
-            raise ToolError(f"{MOST_WAITING} traces are waited for", remedy="ask again later")
-        self._making[key] = making = _Making()
-        threading.Thread(target=self._make, args=(key, making), daemon=True).start()
-        return making
+    def _wait(self, key: Key) -> str:
+        """Have a trace made that somebody waits for; return how far it is."""
+        making = self._making.get(key)
+        if making is None:
+            self._abandon()
+            if len(self._making) >= MOST_WAITING:
+                raise ToolError(f"{MOST_WAITING} traces are waited for", remedy="ask again later")
+            making = self._making[key] = _Making(generation=self._generation)
+        making.asked_s = time.monotonic()
+        if self._maker is None:
+            self._maker = threading.Thread(target=self._make_all, daemon=True)
+            self._maker.start()
+        is_next = making.is_made or not any(one.is_made for one in self._making.values())
+        return making.stage if is_next else "waiting for another trace"
+
+    def _abandon(self) -> None:
+        """Take out what waits, and nobody waits for."""
+        oldest_s = time.monotonic() - ABANDONED_S
+        for key, one in list(self._making.items()):
+            if one.asked_s < oldest_s and not one.is_made:
+                del self._making[key]
+
+    def _make_all(self) -> None:
+        """Make what is waited for, the last asked first, until nothing is."""
+        while True:
+            with self._guard:
+                self._abandon()
+                if not self._making:
+                    self._maker = None
+                    return
+                key = max(self._making, key=lambda one: self._making[one].asked_s)
+                making = self._making[key]
+                making.is_made = True
+            self._make(key, making)
 
     def _make(self, key: Key, making: _Making) -> None:
         def tell(stage: str) -> None:
             making.stage = stage or making.stage
 
+        made: Traced | None = None
+        error: Exception | None = None
         try:
-            with self._turn:
-                made = trace(key[0], batch_size=key[1], progress=tell)
-        except TfdynoError as error:
-            making.error = error
-        except Exception as error:  # whoever waits is told
+            made = trace(key[0], batch_size=key[1], progress=tell)
+        except TfdynoError as wrong:
+            error = wrong
+        except Exception as wrong:  # whoever waits is told
             what = f"tracing {key[0].reference} failed"
-            making.error = ToolError(what, why=f"{type(error).__name__}: {error}")
-        else:
-            with self._guard:
-                del self._making[key]
-                self._hold(key, made)
+            error = ToolError(what, why=f"{type(wrong).__name__}: {wrong}")
+        with self._guard:
+            del self._making[key]
+            if made:
+                self._hold(key, made, making.generation)
+            elif error and self._is_current(key, making.generation):
+                self._keep_failure(key, error)
 
-    def _hold(self, key: Key, made: Traced) -> Traced:
-        self._held[key] = held = replace(made, estimates={})
-        while len(self._held) > MOST_HELD:
-            self._held.popitem(last=False)
+    def _keep_failure(self, key: Key, error: Exception) -> None:
+        now_s = time.monotonic()
+        told = {key: one for key, one in self._failed.items() if now_s - one.since_s < TOLD_S}
+        self._failed = {**told, key: _Failure(error, now_s)}
+
+    def _is_current(self, key: Key, generation: int) -> bool:
+        return generation == self._generation or key[0].kind in _BUILT_IN
+
+    def _hold(self, key: Key, made: Traced, generation: int) -> Traced:
+        """Keep it, unless its file may have been changed since it was asked for."""
+        held = replace(made, estimates={})
+        if self._is_current(key, generation):
+            self._held[key] = held
+            while len(self._held) > MOST_HELD:
+                self._held.popitem(last=False)
         return held

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,7 +24,6 @@ from tfdyno.jobs.lookup.offers import list_offers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tfdyno.core.choose.advice import Scenario
 
@@ -231,9 +231,19 @@ def test_your_own_price_takes_the_place_of_all_offers() -> None:
         (Conditions(usd_per_h=1.0), "is the price of one machine"),
         (Conditions(usd_per_h=1.0, gpus=(find("l4"), find("t4"))), "is the price of one machine"),
         (Conditions(usd_per_h=1.0, gpus=(find("l4"),), counts=(1, 2)), "price of one machine"),
-        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), spot=True), "contradicts --provider"),
-        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), owned=(find("t4"),)), "contradicts"),
-        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), providers=("aws",)), "contradicts"),
+        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), spot=True), "contradicts --spot"),
+        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), owned=(find("t4"),)), "dicts --owned"),
+        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), providers=("aws",)), "dicts --provider"),
+        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), offers_file=Path("a")), "dicts --offers"),
+        (Conditions(usd_per_h=1.0, gpus=(find("l4"),), max_nodes=2), "contradicts --max-nodes"),
+        (
+            Conditions(usd_per_h=1.0, gpus=(find("rtx-4090"),), scenario="industrial"),
+            "does not meet the scenario industrial",
+        ),
+        (
+            Conditions(usd_per_h=1.0, gpus=(find("h100-sxm5-80gb"),), scenario="edge"),
+            "does not meet the scenario edge",
+        ),
     ],
 )
 def test_a_price_is_of_one_machine(conditions: Conditions, sentence: str) -> None:

@@ -12,6 +12,7 @@ from tests import past_runs
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.project import results as module
 from tfdyno.jobs.project.results import Reader, known_kind
+from tfdyno.ui.answers import results_answer
 
 if TYPE_CHECKING:
     from tfdyno.jobs.project.results import Result
@@ -62,7 +63,7 @@ def test_two_benches_are_compared_by_their_samples(folder: Path) -> None:
     found = by_place(reader)
     gained = reader.difference(found["answers/bench.json"].id, found["answers/bench-fast.json"].id)
     speed = next(one for one in gained if one.before.name == "throughput")
-    assert speed.way == "samples" or speed.verdict == "not_compared"
+    assert (speed.way, speed.verdict) == ("samples", "no_difference")
     assert speed.before.value == past_runs.document("bench")["throughput_per_s"]
     assert speed.after.value == past_runs.document("bench-fast")["throughput_per_s"]
 
@@ -70,8 +71,11 @@ def test_two_benches_are_compared_by_their_samples(folder: Path) -> None:
 def test_results_of_two_kinds_share_only_figures_of_one_name(folder: Path) -> None:
     reader = Reader(folder=folder)
     found = by_place(reader)
-    for one in reader.difference(found["answers/bench.json"].id, found["answers/edge.json"].id):
-        assert one.before.name == one.after.name
+    shared = reader.difference(found["answers/diagnose.json"].id, found["answers/bench.json"].id)
+    names = [(one.before.name, one.after.name) for one in shared]
+    assert names == [("throughput", "throughput"), ("step", "step")]
+    assert {one.verdict for one in shared} == {"not_compared"}
+    assert reader.difference(found["answers/bench.json"].id, found["answers/edge.json"].id) == ()
 
 
 def test_a_result_that_is_gone_is_told(folder: Path) -> None:
@@ -142,6 +146,66 @@ def test_of_too_many_the_newest_are_shown(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "MOST_RESULTS", 5)
     found = Reader(folder=folder).shelf()
     assert (len(found.results), found.left_out) == (5, len(KINDS) - 5)
+
+
+def test_a_file_name_that_is_no_utf_8_can_be_sent(folder: Path) -> None:
+    source = json.dumps(past_runs.document("bench"))
+    named = Path(os.fsdecode(os.fsencode(folder) + b"/bad-\xff.json"))
+    named.write_text(source)
+    named.with_name(os.fsdecode(b"bad-\xfe.json")).write_text(source)
+    reader = Reader(folder=folder)
+    found = [one for one in reader.shelf().results if one.place == "bad-\ufffd.json"]
+    assert len({one.id for one in found}) == 2
+    assert reader.difference(found[0].id, found[1].id)
+    assert json.loads(results_answer(reader))["folder"] == str(folder)
+
+
+def test_a_name_with_colons_is_a_file_like_others(folder: Path) -> None:
+    (folder / "tfdyno-project:1:a.json").write_text(json.dumps(past_runs.document("bench")))
+    (folder / "run:2").mkdir()
+    shutil.copy(folder / "answers" / "bench-fast.json", folder / "run:2" / "bench.json")
+    reader = Reader(folder=folder)
+    found = by_place(reader)
+    before, after = found["tfdyno-project:1:a.json"], found["run:2/bench.json"]
+    assert not before.is_step
+    speed = next(
+        one for one in reader.difference(before.id, after.id) if one.before.name == "throughput"
+    )
+    assert speed.after.value == past_runs.document("bench-fast")["throughput_per_s"]
+
+
+def test_a_file_that_was_removed_is_not_kept_in_memory(folder: Path) -> None:
+    reader = Reader(folder=folder)
+    reader.shelf()
+    assert len(reader._known) == len(KINDS)
+    (folder / "answers" / "bench.json").unlink()
+    reader.shelf()
+    assert len(reader._known) == len(KINDS) - 1
+
+
+def test_what_a_walk_leaves_out_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = folder / "1" / "2" / "3" / "4" / "5"
+    deep.mkdir(parents=True)
+    shutil.copy(folder / "answers" / "bench.json", deep)
+    bench = (folder / "answers" / "bench.json").stat().st_size
+    monkeypatch.setattr(module, "MOST_BYTES", bench - 1)
+    found = Reader(folder=folder).shelf()
+    assert not [one for one in found.results if one.place.endswith("bench.json")]
+    large, far = found.troubles
+    assert large.startswith(".json files above ")
+    assert far.startswith("folders more than 4 levels down not read: 1 ")
+
+
+def test_the_walk_ends_after_the_most_folders(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (folder / "0" / name).mkdir(parents=True)
+        shutil.copy(folder / "answers" / "bench.json", folder / "0" / name)
+    monkeypatch.setattr(module, "MOST_FOLDERS", 3)  # the folder, 0, 0/a
+    found = Reader(folder=folder).shelf()
+    assert [one.place for one in found.results] == ["0/a/bench.json"]
+    assert found.troubles == ("only the first 3 folders read (name one of them with --folder)",)
 
 
 def test_names_of_odd_characters_have_an_id(folder: Path) -> None:

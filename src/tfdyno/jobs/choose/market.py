@@ -35,6 +35,10 @@ OWN_PRICE = "own-price"
 """In the place of the provider, where the user gave the price of a machine."""
 
 
+class NoOfferError(UsageError):
+    """Nothing meets the conditions, each of which is possible by itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
     """What the user rules out, and what the user has."""
@@ -72,7 +76,8 @@ def supplies(conditions: Conditions) -> tuple[Supply, ...]:
     user's own price with that provider goes before all of them.
 
     Raises:
-        UsageError: A provider is unknown, the offers file is no price list, or nothing is left.
+        UsageError: A provider is unknown, or the offers file is no price list.
+        NoOfferError: Nothing is left.
     """
     if conditions.usd_per_h:
         return (_own_machine(conditions),)
@@ -90,7 +95,7 @@ def supplies(conditions: Conditions) -> tuple[Supply, ...]:
             Supply(gpu=gpu, count=1, offer=None) for gpu in cards.values() if gpu.slug not in priced
         ]
     if not found:
-        raise UsageError(
+        raise NoOfferError(
             "no card and no offer meets the conditions",
             remedy="leave out --gpu, --provider, --count, --spot or --scenario",
         )
@@ -259,19 +264,33 @@ def share_of(gpu: Gpu, share: float) -> Gpu:
 
 def _own_machine(conditions: Conditions) -> Supply:
     """Return the machine whose price the user gave; raises ``UsageError`` where it is not one."""
-    if len(conditions.gpus) != 1 or len(conditions.counts) > 1:
+    counts = _counts(conditions)
+    if len(conditions.gpus) != 1 or len(counts) > 1:
         raise UsageError(
             "--usd-per-h is the price of one machine",
             why="it has so many of one card",
             remedy="name them with --gpu and --count",
         )
-    if conditions.providers or conditions.owned or conditions.spot is not None:
+    others = {
+        "--provider": conditions.providers, "--owned": conditions.owned,
+        "--spot": conditions.spot is not None, "--offers": conditions.offers_file,
+        "--max-nodes": conditions.max_nodes > 1,
+    }  # fmt: skip
+    if any(others.values()):
+        named = next(name for name, value in others.items() if value)
         raise UsageError(
-            "--usd-per-h contradicts --provider, --owned and --spot",
+            f"--usd-per-h contradicts {named}",
             why="it takes the place of all offers",
-            remedy="leave it or them out",
+            remedy="leave one of them out",
         )
-    gpu, count = conditions.gpus[0], conditions.counts[0] if conditions.counts else 1
+    (gpu,) = conditions.gpus
+    if not _suits(gpu, conditions.scenario):
+        raise NoOfferError(
+            f"{gpu.name} does not meet the scenario {conditions.scenario}",
+            why=scenario_words(conditions.scenario),
+            remedy="name another card, or leave --scenario out",
+        )
+    count = counts[0] if counts else 1
     offer = replace(
         _owned(gpu),
         slug=f"{OWN_PRICE}/{count}x{gpu.slug}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import from_json
 from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.base.units import format_bytes
 from tfdyno.core.measure.measurement_document import bench_document
 from tfdyno.core.project.project import FOLDER, StepRun
 from tfdyno.core.project.report import StepTold
@@ -53,11 +55,20 @@ class Result:
     """One answer that is on the disk; its document is read again where it is needed."""
 
     id: str
+    path: Path
+    """The file, the store of benches, or the folder of a project."""
+    entry: str = ""
+    """Of a store the id of the bench; of a project ``RUN:STEP``."""
     place: str
-    """Relative to the folder: a file, ``results.sqlite:ID``, or ``tfdyno-project:RUN:STEP``."""
+    """To be read, relative to the folder: ``bench.json``, ``tfdyno-project:RUN:STEP``."""
     made_at: str
     """UTC, ISO 8601."""
     told: StepTold
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a step of a project."""
+        return self.path.name == FOLDER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +80,7 @@ class Shelf:
     left_out: int = 0
     """Results beyond the most that are shown."""
     troubles: tuple[str, ...] = ()
-    """Stores that could not be read, in sentences."""
+    """What could not be read or was left out, in sentences."""
 
 
 @dataclass(slots=True)
@@ -85,17 +96,20 @@ class Reader:
         What another program writes at the same time is left out until it is whole.
         """
         found: list[Result] = []
+        walk = _Walk(folder=self.folder)
         troubles: list[str] = []
-        for path in _files(self.folder):
+        paths = tuple(walk.files())
+        for path in paths:
             try:
                 found += self._of(path)
             except (TfdynoError, OSError) as error:
-                troubles.append(f"{path.relative_to(self.folder)}: {error}")
+                troubles.append(f"{self._place(path)}: {error}")
+        self._known = {path: self._known[path] for path in paths if path in self._known}
         found.sort(key=lambda one: (one.made_at, one.place), reverse=True)
         return Shelf(
             results=tuple(found[:MOST_RESULTS]),
             left_out=max(0, len(found) - MOST_RESULTS),
-            troubles=tuple(troubles),
+            troubles=(*troubles, *walk.left_out()),
         )
 
     def difference(self, before: str, after: str) -> tuple[Gained, ...]:
@@ -107,39 +121,58 @@ class Reader:
         return tuple(gained_between(*(self._whole(known[one]) for one in (before, after))))
 
     def _of(self, path: Path) -> list[Result]:
-        place = str(path.relative_to(self.folder))
         if path.name == FOLDER:
-            return [
-                _result(f"{place}:{step}", made_at, told) for step, made_at, told in _steps(path)
-            ]
+            return [self._result(path, step, made_at, told) for step, made_at, told in _steps(path)]
         if path.name == BENCHES:
             return [
-                _result(f"{place}:{one.id}", one.created_at, told)
+                self._result(path, one.id, one.created_at, told)
                 for one in Benches(folder=path.parent).measurements()
                 if one.runs and (told := _told(one.id, bench_document(one, summary(one))))
             ]
         told = self._document(path)
         moment = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-        return [_result(place, moment.isoformat(timespec="seconds"), told)] if told else []
+        return [self._result(path, "", moment.isoformat(timespec="seconds"), told)] if told else []
+
+    def _result(self, path: Path, entry: str, made_at: str, told: StepTold) -> Result:
+        name = os.fsencode(path.relative_to(self.folder)) + b"\0" + entry.encode()
+        return Result(
+            id=hashlib.sha256(name).hexdigest()[:16],
+            path=path,
+            entry=entry,
+            place=f"{self._place(path)}:{entry}" if entry else self._place(path),
+            made_at=made_at,
+            told=_bare(told),
+        )
+
+    def _place(self, path: Path) -> str:
+        return readable(path.relative_to(self.folder))
 
     def _document(self, path: Path) -> StepTold | None:
         state = path.stat()
         stamp = state.st_mtime_ns, state.st_size
         if path not in self._known or self._known[path][0] != stamp:
-            told = _read(path) if state.st_size <= MOST_BYTES else None
+            told = _read(path)
             self._known[path] = stamp, _bare(told) if told else None
         return self._known[path][1]
 
     def _whole(self, one: Result) -> StepTold:
-        """Return a result with its document."""
-        file, _, rest = one.place.partition(":")
-        path = self.folder / file
-        if path.name == FOLDER:
-            return next(told for step, _, told in _steps(path) if step == rest)
-        if path.name == BENCHES:
-            kept = Benches(folder=path.parent).measurement(rest)
-            return _told(one.place, bench_document(kept, summary(kept))) or one.told
-        return _read(path) or one.told
+        """Return a result with its document; raises ``UsageError`` where it has gone."""
+        told: StepTold | None
+        if one.is_step:
+            told = next((told for step, _, told in _steps(one.path) if step == one.entry), None)
+        elif one.path.name == BENCHES:
+            kept = Benches(folder=one.path.parent).measurement(one.entry)
+            told = _told(one.entry, bench_document(kept, summary(kept)))
+        else:
+            told = _read(one.path)
+        if told is None:
+            raise UsageError(f"there is no result {one.place} now", remedy="load the page again")
+        return told
+
+
+def readable(path: Path) -> str:
+    """Write a path with what is no UTF-8 in it replaced: as text it could not be sent."""
+    return os.fsencode(path).decode(errors="replace")
 
 
 def known_kind(document: dict[str, Any]) -> tuple[StepKind, str]:
@@ -153,21 +186,56 @@ def known_kind(document: dict[str, Any]) -> tuple[StepKind, str]:
     return "other", ""
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield what may hold results, in order; links are not followed."""
-    for number, (root, names, files) in enumerate(os.walk(folder)):
-        here = Path(root)
-        if FOLDER in names and ProjectHistory(folder=here / FOLDER).path.exists():
-            yield here / FOLDER
-        is_deep = len(here.relative_to(folder).parts) >= MOST_DEPTH or number > MOST_FOLDERS
-        names[:] = [] if is_deep else sorted(
-            name for name in names if not name.startswith(".") and name not in _OTHERS
-        )  # fmt: skip
-        for name in sorted(files):
-            path = here / name
-            is_meant = name.endswith(".json") or name == BENCHES
-            if is_meant and path.is_file() and not path.is_symlink():
-                yield path
+@dataclass(slots=True, kw_only=True)
+class _Walk:
+    """A walk through a folder, which counts what it leaves out."""
+
+    folder: Path
+    large: int = 0
+    deep: int = 0
+    is_cut: bool = False
+
+    def files(self) -> Iterator[Path]:
+        """Yield what may hold results, in order; links are not followed."""
+        for number, (root, names, files) in enumerate(os.walk(self.folder), 1):
+            if number > MOST_FOLDERS:
+                self.is_cut = True
+                return
+            here = Path(root)
+            if FOLDER in names and ProjectHistory(folder=here / FOLDER).path.exists():
+                yield here / FOLDER
+            names[:] = self._below(here, names)
+            for name in sorted(files):
+                if (name.endswith(".json") or name == BENCHES) and self._is_read(here / name):
+                    yield here / name
+
+    def left_out(self) -> Iterator[str]:
+        """Say what was not read, after the walk."""
+        if self.large:
+            yield f".json files above {format_bytes(MOST_BYTES)} not read: {self.large:,}"
+        if self.deep:
+            yield (
+                f"folders more than {MOST_DEPTH} levels down not read: {self.deep:,} "
+                "(see them with --folder)"
+            )
+        if self.is_cut:
+            yield f"only the first {MOST_FOLDERS:,} folders read (name one of them with --folder)"
+
+    def _below(self, here: Path, names: list[str]) -> list[str]:
+        found = sorted(name for name in names if not name.startswith(".") and name not in _OTHERS)
+        if len(here.relative_to(self.folder).parts) < MOST_DEPTH:
+            return found
+        self.deep += len(found)
+        return []
+
+    def _is_read(self, path: Path) -> bool:
+        try:
+            state = path.lstat()
+        except OSError:  # gone meanwhile
+            return False
+        is_large = path.name != BENCHES and state.st_size > MOST_BYTES
+        self.large += is_large
+        return stat.S_ISREG(state.st_mode) and not is_large
 
 
 def _read(path: Path) -> StepTold | None:
@@ -206,8 +274,3 @@ def _steps(folder: Path) -> Iterator[tuple[str, str, StepTold]]:
 
 def _bare(told: StepTold) -> StepTold:
     return replace(told, document={})
-
-
-def _result(place: str, made_at: str, told: StepTold) -> Result:
-    name = hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:16]
-    return Result(id=name, place=place, made_at=made_at, told=_bare(told))
