@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,7 @@ class Page:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._left:
+            assert select.select([self._from], [], [], PATIENCE_S)[0], "the browser says nothing"
             more = os.read(self._from, 1 << 20)
             assert more, "the browser ended"
             self._left += more

@@ -149,3 +149,27 @@ def test_a_named_folder_that_is_missing_is_told(own_folder: Path) -> None:
     own_folder.rmdir()
     with pytest.warns(UserWarning, match="own, which is no folder: only the prices that come with"):
         assert offers.all_offers()
+
+
+def test_a_list_is_read_once_until_it_is_written_anew(tmp_path: Path) -> None:
+    """A page asks for the offers at each move of a control."""
+    path = tmp_path / "mine.csv"
+    header = ",".join(offers.COLUMNS)
+
+    def priced(price: str) -> float:
+        path.write_text(f"{header}\nme,a box,t4,1,4,16,r,{price},,2026-11,me,day\n")
+        found = {offer.slug: offer for offer in offers.all_offers(path)}
+        return found["me/a box/r/on_demand"].usd_per_h
+
+    assert priced("0.40") == 0.4
+    assert offers.all_offers(path) is offers.all_offers(path)
+    assert priced("0.5") == 0.5
+
+
+def test_own_prices_that_are_written_anew_are_read_again(own_folder: Path) -> None:
+    assert offers.all_offers()[0].provider != "me"
+    row = "me,b,t4,1,4,16,x,0.3,,2026-11,me,day"
+    (own_folder / "offers.csv").write_text(f"{','.join(offers.COLUMNS)}\n{row}\n")
+    assert "me" in {one.provider for one in offers.all_offers()}
+    (own_folder / "offers.csv").unlink()
+    assert "me" not in {one.provider for one in offers.all_offers()}

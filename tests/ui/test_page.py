@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode
 
 import pytest
-from tests import chromium, past_runs
-from tests.ui.running import Running, running
+from tests.ui.browsing import READY, WIDER, needs_browser, put, shown
 from tests.ui.what_ifs import GIVEN, MODEL
 
 from tfdyno.ui import page
@@ -16,20 +14,8 @@ from tfdyno.ui.texts import LANGUAGES, TEXTS
 from tfdyno.view.draw.palette import BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.chromium import Page
-
-needs_browser = pytest.mark.skipif(
-    not chromium.BROWSER, reason="no Chromium: apt-get install chromium"
-)
-READY = "document.body.dataset.ready === 'true'"
-SET = """const field = document.querySelector(`[name=${%s}]`) ?? document.getElementById(%s);
-field.value = %s; field.dispatchEvent(new Event("input", {bubbles: true}));"""
-WIDER = """const limit = document.documentElement.clientWidth + 0.5;
-return [...document.querySelectorAll("main *, header *, footer *")].filter((one) =>
-  one.getBoundingClientRect().right > limit && !one.closest(".scroll, svg, .skip, .out"))
-  .map((one) => one.tagName + "#" + one.id + "." + one.className).slice(0, 5);"""
+    from tests.ui.running import Running
 
 
 def test_the_page_loads_nothing_from_anywhere_and_holds_no_inline_code() -> None:
@@ -50,7 +36,9 @@ def test_the_page_loads_nothing_from_anywhere_and_holds_no_inline_code() -> None
 
 def test_every_control_has_a_label() -> None:
     whole = page.pages("/")["en"].decode()
-    for control in re.findall(r"<(?:input|select)[^>]*>", whole):
+    controls = re.findall(r"<(?:input|select)[^>]*>", whole)
+    assert len(controls) == 11
+    for control in controls:
         before = whole[: whole.index(control)]
         assert before.rindex("<label") > before.rfind("</label>"), control
 
@@ -58,34 +46,6 @@ def test_every_control_has_a_label() -> None:
 def test_the_workload_of_the_command_line_stands_first() -> None:
     assert json.loads(page.state(GIVEN))["workloads"][0] == MODEL
     assert json.loads(page.state(None))["workload"] == "keras:ResNet50"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory, server: Running) -> Iterator[Page]:
-    with chromium.page(tmp_path_factory.mktemp("browser")) as found:
-        found.size(1180, 1000)
-        found.open(server.url)
-        found.wait(READY)
-        yield found
-        assert found.problems == []
-
-
-def put(tab: Page, name: str, value: object) -> None:
-    """Move a control, and wait for all answers."""
-    tab.run("document.body.dataset.ready = 'false';" + SET % (
-        json.dumps(name), json.dumps(name), json.dumps(str(value))))  # fmt: skip
-    tab.wait(READY)
-
-
-def shown(tab: Page, selector: str) -> str:
-    found: str = tab.run(f"return document.querySelector({json.dumps(selector)})?.innerText ?? '';")
-    return found.replace("\u00a0", " ")
 
 
 def answer(server: Running, panel: str, **settings: object) -> dict[str, Any]:
@@ -284,44 +244,6 @@ def test_without_a_token_the_page_says_what_to_open(tab: Page, server: Running) 
     )
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp("results")
-    shutil.copytree(past_runs.DOCUMENTS, folder / "answers")
-    with running("--folder", str(folder)) as found:
-        yield found
-
-
-@needs_browser
-@pytest.mark.browser
-def test_results_are_filtered_and_two_of_them_compared(tab: Page, shelf: Running) -> None:
-    tab.size(1180, 1000)
-    tab.open("about:blank")
-    tab.run("document.body.dataset.ready = '';")
-    tab.open(shelf.url.replace("/#", "/results#"))
-    tab.wait(READY)
-    rows = "return document.querySelectorAll('#results tbody tr').length;"
-    assert tab.run(rows) == 12
-    tab.run(SET % (*['"kind"'] * 2, '"bench"'))
-    assert tab.run(rows) == 2
-    assert shown(tab, "#count") == "2 of 12"
-    for name in ("bench.json", "bench-fast.json"):
-        tab.run(f"document.querySelector('[aria-label$=\"/{name}\"]').click();")
-    tab.wait("document.querySelector('#gained tbody tr')")
-    assert shown(tab, "#sides") == "From answers/bench.json to answers/bench-fast.json"
-    assert "No difference, 1.083x" in shown(tab, "#gained tbody tr")
-    link = tab.run("return location.href;")
-    assert shelf.token not in link
-    tab.open("about:blank")
-    tab.open(link)
-    tab.wait("document.querySelector('#gained tbody tr')")
-    tab.wait("document.querySelectorAll('#results tbody tr').length === 2")
-    for width_px in (360, 1180):
-        tab.size(width_px, 900)
-        assert tab.run(WIDER) == []
-        assert tab.run("return document.documentElement.scrollWidth;") <= width_px
-
-
 @needs_browser
 @pytest.mark.browser
 def test_another_language_keeps_the_settings(tab: Page, server: Running) -> None:
@@ -342,6 +264,111 @@ def test_another_language_keeps_the_settings(tab: Page, server: Running) -> None
 
 def test_words_of_a_file_are_text_on_the_page() -> None:
     """No script puts what it was sent into the page as markup."""
-    for path in page.FILES.glob("*.js"):
+    scripts = sorted(page.FILES.glob("*.js"))
+    assert {f"/{path.name}" for path in scripts} <= {path for path, *_ in page.files()}
+    assert len(scripts) >= 4
+    for path in scripts:
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|"
                              r"new Function", path.read_text())  # fmt: skip
+
+
+@needs_browser
+@pytest.mark.browser
+def test_the_skip_link_moves_the_focus_and_no_control(tab: Page) -> None:
+    tab.size(1180, 1000)
+    put(tab, "batch_size", 24)
+    before = tab.run("return location.hash;")
+    tab.run("document.querySelector('.skip').click();")
+    assert tab.run("return [document.activeElement.id, location.hash];") == ["answer", before]
+    assert tab.run("return document.querySelector('[name=batch_size]').value;") == "24"
+
+
+@needs_browser
+@pytest.mark.browser
+def test_nothing_of_the_last_answer_stands_beside_a_refusal(tab: Page) -> None:
+    put(tab, "workload", "os:system")
+    assert shown(tab, "#told").startswith("the page does not run os:system")
+    for name in ("step", "rate", "hours", "cost"):
+        assert shown(tab, f"#t-{name} dd").strip() == "–"
+    for selector in ("#memory", "#split", "#roof", "#choices", "#notes", "#next", "#ctx"):
+        assert shown(tab, selector) == "", selector
+    assert shown(tab, "#headline") == "What if?"
+    tab.problems.clear()  # the browser notes the refused answers
+    put(tab, "workload", MODEL)
+    assert shown(tab, "#cmd-step").startswith(f"tfdyno estimate {MODEL}")
+    assert shown(tab, "#split")
+
+
+@needs_browser
+@pytest.mark.browser
+def test_a_run_that_nobody_offers_asks_for_a_price_and_a_wrong_length_is_told(tab: Page) -> None:
+    put(tab, "count", 16)
+    put(tab, "gpu", "rtx-3090")
+    assert "no offer: give your price" in shown(tab, "#t-cost")
+    assert shown(tab, "#told").startswith("Limited by ")
+    assert shown(tab, "#cmd-run") == ""
+    put(tab, "epochs", "-3")
+    assert "no offer" not in shown(tab, "#t-cost")
+    assert shown(tab, "#told").startswith("epochs -3 is not possible")
+    put(tab, "epochs", "")
+    put(tab, "count", 1)
+    tab.problems.clear()
+
+
+@needs_browser
+@pytest.mark.browser
+def test_a_share_of_a_card_is_named_so_and_is_not_the_card(tab: Page, server: Running) -> None:
+    """Azure rents a third and a half of an A10; the page asks for whole ones."""
+    put(tab, "gpu", "a10")
+    rows = answer(server, "run", gpu="a10", batch_size=24)["ranking"]
+    assert {row["gpu_fraction"] for row in rows} >= {0.333, 0.5, 1.0}
+    whole = [row for row in rows if row["gpu_fraction"] == 1.0 and row["count"] == 1]
+    assert f", {whole[0]['provider']}" in shown(tab, "#t-cost")
+    if tab.run("return document.getElementById('more').textContent;").startswith("Show all"):
+        tab.run("document.getElementById('more').click();")
+    found = tab.run("""return [...document.querySelectorAll("#ranking tbody tr")]
+      .filter((row) => row.cells[0].innerText.endsWith("A10"))
+      .map((row) => [row.cells[0].innerText, row.className, Boolean(row.querySelector("button"))]);
+      """)
+    assert [name for name, *_ in found if " of " in name] == ["0.333 of A10", "0.5 of A10"]
+    for name, kind, can_be_chosen in found:
+        assert can_be_chosen == (" of " not in name)
+        assert not (kind and " of " in name)
+
+
+@needs_browser
+@pytest.mark.browser
+def test_a_copied_command_is_announced_and_its_button_becomes_what_it_was(tab: Page) -> None:
+    button = "document.querySelector('#commands button')"
+    tab.run(f"{button}.click();")
+    tab.wait(f"{button}.textContent === 'Copied'")
+    tab.run(f"{button}.click();")
+    assert shown(tab, "p.out[role=status]") == "Copied"
+    tab.wait(f"{button}.textContent === 'Copy'")
+    assert shown(tab, "p.out[role=status]") == ""
+
+
+@needs_browser
+@pytest.mark.browser
+def test_a_browser_that_stores_nothing_keeps_the_token_from_page_to_page(
+    tab: Page, server: Running
+) -> None:
+    tab.open("about:blank")
+    none = """Object.defineProperty(window, "localStorage",
+      { get() { throw new DOMException("no", "SecurityError"); } });"""
+    script = tab.ask("Page.addScriptToEvaluateOnNewDocument", source=none)["identifier"]
+    try:
+        tab.open(server.url.replace("#", "#gpu=t4&"))
+        tab.wait(READY)
+        assert server.token not in tab.run("return location.href;")
+        for link, language in (
+            ("#language", "zh"),
+            ("[href='/results']", "zh"),
+            ("#language", "en"),
+        ):
+            tab.run(f'document.querySelector("{link}").click();')
+            tab.wait(f"document.documentElement.lang === '{language}' && {READY}")
+            assert server.token not in tab.run("return location.href;")
+        assert shown(tab, "#told") != TEXTS["en"]["no_token"]
+    finally:
+        tab.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=script)

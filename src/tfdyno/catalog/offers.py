@@ -73,6 +73,23 @@ def all_offers(extra: Path | None = None) -> tuple[Offer, ...]:
         UsageError: ``extra`` or the user's own table is not such a file.
         ToolError: The shipped table is corrupt.
     """
+    return _kept_offers(extra, today(), tuple(map(_stamp, (user_file(), own_file(), extra))))
+
+
+def _stamp(path: Path | None) -> tuple[object, ...]:
+    """Return what changes when a file is written anew."""
+    try:
+        state = path.stat() if path else None
+    except OSError:
+        state = None
+    return (path, state and (state.st_mtime_ns, state.st_size, state.st_ino))
+
+
+@functools.lru_cache(maxsize=2)
+def _kept_offers(
+    extra: Path | None, _day: datetime.date, _stamps: tuple[object, ...]
+) -> tuple[Offer, ...]:
+    """Read and judge the lists; a page asks for the same ones at each move of a control."""
     good, _ = sift(extra)
     own = [offer for offer in own_offers() if offer.provider != OWNED]
     found = (offer for listing in good for offer in _offers(listing))
@@ -168,7 +185,7 @@ def today() -> datetime.date:
     A clock behind what came with the program is wrong; by it every price would be of the future.
     """
     now = clock.today()
-    newest = max(day_of(listing.date) for listing in shipped_listings())
+    newest = _newest_shipped()
     if now >= newest:
         return now
     warnings.warn(
@@ -233,6 +250,11 @@ def user_file() -> Path:
 def shipped_listings() -> tuple[Listing, ...]:
     """Return the rows that come with tfdyno; raises ``ToolError`` when they are corrupt."""
     return _read(SHIPPED, shipped=True)
+
+
+@functools.lru_cache(maxsize=1)
+def _newest_shipped() -> datetime.date:
+    return max(day_of(listing.date) for listing in shipped_listings())
 
 
 def read_listings(path: Path) -> tuple[Listing, ...]:

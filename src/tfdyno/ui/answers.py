@@ -129,6 +129,7 @@ def _advice(asked: Settings, traced: Traced, conditions: Conditions) -> object:
         epochs=asked.epochs,
         samples=asked.samples,
         route="quick",
+        details=False,
     )
     advising.check(request)
     outcome = advising.advise(request)

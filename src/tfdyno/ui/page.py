@@ -42,7 +42,7 @@ def files() -> tuple[tuple[str, bytes, str], ...]:
         ("/ui.css", _style().encode(), "text/css"),
         *(
             (f"/{name}", (FILES / name).read_bytes(), "text/javascript")
-            for name in ("common.js", "ui.js", "results.js")
+            for name in ("common.js", "draw.js", "ui.js", "results.js")
         ),
     )
 
@@ -54,14 +54,15 @@ def state(given: Workload | None) -> bytes:
         for gpu in all_gpus()
         if gpu.vendor.upper() == VENDOR
     ]
-    own = [given.reference] if given else []
+    first = given.reference if given else FIRST
+    known = (
+        *(f"{KERAS}{name}" for name in APPLICATIONS),
+        *(f"{PREFIX}{name}" for name in standard_tasks()),
+    )
     return to_json(
         {
-            "workload": given.reference if given else FIRST,
-            "workloads": [
-                *own, *(f"{KERAS}{name}" for name in APPLICATIONS),
-                *(f"{PREFIX}{name}" for name in standard_tasks()),
-            ],
+            "workload": first,
+            "workloads": list(dict.fromkeys((first, *known))),
             "gpu": FIRST_GPU,
             "gpus": cards,
             "counts": COUNTS,

@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from tfdyno.catalog.gpus import find, parse_list
+from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Saving, Validation
 from tfdyno.jobs.choose._run_length import run_of
 from tfdyno.jobs.choose.advise import Outcome, Request, advise, check
 from tfdyno.jobs.choose.market import Conditions
 from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.view.base.documents import advice_document
 
 MODEL = Path(__file__).parents[1].parent / "data" / "models" / "small.py"
 
@@ -48,6 +50,13 @@ def test_picks_are_rows_of_the_ranking_with_a_reason_and_details(whole: Outcome)
         assert pick.candidate in advice.ranking
         assert pick.reason
         assert pick.candidate.estimate.roofline
+
+
+def test_the_document_is_the_same_without_the_details_that_a_page_shows(whole: Outcome) -> None:
+    bare = advise(request(details=False))
+    assert not any(row.estimate.roofline or row.estimate.explanation for row in bare.advice.ranking)
+    documents = [advice_document(one.advice, one.trace) for one in (whole, bare)]
+    assert to_json(documents[0]) == to_json(documents[1])
 
 
 def test_cost_hours_and_energy_agree_with_the_estimate(whole: Outcome) -> None:

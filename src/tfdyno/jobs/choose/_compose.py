@@ -42,6 +42,7 @@ def compose(
     tensorflow: str,
     feeder: Feeder | None = None,
     unheld: Candidate | None = None,
+    details: bool = True,
 ) -> Advice:
     """Draw the conclusions from a ranking.
 
@@ -54,8 +55,11 @@ def compose(
         tensorflow: Release whose wheel must run.
         feeder: The input that was measured; None: data arrive in time.
         unheld: What the balanced pick would be if they did.
+        details: Whether the picks are told kernel by kernel.
     """
-    detailed = _with_details(ranking, predictor, market, feeder)
+    detailed = tuple(ranking)
+    if details:
+        detailed = _with_details(ranking, predictor, market, feeder)
     picks = told_picks(detailed, run)
     balanced = next((one.candidate for one in picks if one.title == "balanced"), None)
     trace = predictor.traced.trace

@@ -76,6 +76,8 @@ class Request(StepSettings):
     """The input pipeline as ``data bench`` measured it; None: data arrive in time."""
     all_fits: bool = False
     """Whether every call of ``fit`` in the script is added up, not one answered for."""
+    details: bool = True
+    """Whether picks are told kernel by kernel: a page shows that, the document leaves it out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,7 +315,7 @@ def _outcome(
     unheld = sober_picks(ranking_of()).get("balanced") if waits else None
     advice = compose(
         drafts, predictor, fits.whole(request, run), market=market, gpus=gpus,
-        tensorflow=release, feeder=feeder, unheld=unheld,
+        tensorflow=release, feeder=feeder, unheld=unheld, details=request.details,
     )  # fmt: skip
     best = advice.pick("balanced")
     program = predictor.traced.program

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tfdyno.core.base.interval import Interval
-    from tfdyno.core.choose.advice import Candidate, Run, Title, Verdict
+    from tfdyno.core.choose.advice import Candidate, CostOrder, Run, Title, Verdict
     from tfdyno.core.choose.estimate import Estimate
 
 ORDER: tuple[Verdict, ...] = (
@@ -59,7 +59,13 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     feasible = [candidate for candidate in ordered if candidate.verdict == "feasible"]
     front = {feasible[i].slug for i in pareto_front([(c.hours.best, cost_of(c)) for c in feasible])}
     orders = {one.slug: cost_order(feasible[0], one) for one in feasible[1:]}
-    return tuple(replace(c, pareto=c.slug in front, to_first=orders.get(c.slug)) for c in ordered)
+    return tuple(_placed(c, c.slug in front, orders.get(c.slug)) for c in ordered)
+
+
+def _placed(candidate: Candidate, is_on_front: bool, to_first: CostOrder | None) -> Candidate:
+    if (candidate.pareto, candidate.to_first) == (is_on_front, to_first):
+        return candidate
+    return replace(candidate, pareto=is_on_front, to_first=to_first)
 
 
 def eligible(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tfdyno.model.time.step import Causes, Factors
 
     Floats = NDArray[np.float64]
+    Booleans = NDArray[np.bool_]
 
 MOST_ROOFLINE_POINTS = 40
 
@@ -50,11 +51,15 @@ def seconds_by_kind(table: KernelTable, seconds: Floats) -> dict[str, float]:
     return _sorted(by_kind)
 
 
-def forward_ratio(kernels: Iterable[Kernel], seconds: Floats) -> float:
+def forward_ratio(kernels: tuple[Kernel, ...], seconds: Floats) -> float:
     """Share of the kernels' seconds that the forward pass takes; 1.0 where there is nothing."""
-    forward = np.array([kernel.phase == "forward" for kernel in kernels], dtype=bool)
     whole = float(seconds.sum())
-    return float(seconds[forward].sum()) / whole if whole > 0.0 else 1.0
+    return float(seconds[_is_forward(kernels)].sum()) / whole if whole > 0.0 else 1.0
+
+
+@kept_by_kernels
+def _is_forward(kernels: tuple[Kernel, ...]) -> Booleans:
+    return np.array([kernel.phase == "forward" for kernel in kernels], dtype=bool)
 
 
 @kept_by_kernels

@@ -101,7 +101,8 @@ def work_of(
         drains: As ``GraphWork.drains``.
     """
     kernels = program.kernels
-    chained = np.array([kernel.kind == "recurrent" for kernel in kernels], dtype=bool)
+    marks = _marks(kernels)
+    chained = marks.chained
     law = kernel_law.work_of(
         program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=rates, clock_ratio=clock_ratio
     )
@@ -118,13 +119,31 @@ def work_of(
     passes = _softmaxes(kernels, batch_size)
     return GraphWork(
         law=replace(law, compute_s=compute),
-        waits=_waits(program, batch_size, resident) * np.where(passes, SOFTMAX_SUMS, 1.0),
+        waits=_waits(kernels, batch_size / program.batch_size, resident)
+        * np.where(passes, SOFTMAX_SUMS, 1.0),
         passes=passes,
         chained=chained,
-        library=np.array([kernel.kind in LIBRARY_KINDS for kernel in kernels], dtype=bool),
-        update=np.array([kernel.phase == "update" for kernel in kernels], dtype=bool),
+        library=marks.library,
+        update=marks.update,
         drains=drains,
     )  # fmt: skip
+
+
+class _Marks(NamedTuple):
+    """What kernels are on every card, and at every batch."""
+
+    chained: Booleans
+    library: Booleans
+    update: Booleans
+
+
+@kept_by_kernels
+def _marks(kernels: tuple[Kernel, ...]) -> _Marks:
+    return _Marks(
+        chained=np.array([kernel.kind == "recurrent" for kernel in kernels], dtype=bool),
+        library=np.array([kernel.kind in LIBRARY_KINDS for kernel in kernels], dtype=bool),
+        update=np.array([kernel.phase == "update" for kernel in kernels], dtype=bool),
+    )
 
 
 def seconds(work: GraphWork, constants: Constants) -> kernel_law.Seconds:
@@ -177,50 +196,71 @@ def step_of(work: GraphWork, found: kernel_law.Seconds, constants: Constants) ->
     )
 
 
-def _waits(program: Program, batch_size: float, resident: float) -> Floats:
+@kept_by_kernels
+def _waits(kernels: tuple[Kernel, ...], grown: float, resident: float) -> Floats:
     """Count loads one after the other in the thread with most, times the rounds."""
-    parts = _sums(program.kernels, batch_size / program.batch_size)
-    waits = np.where(parts.single, parts.places * parts.elements / resident, 0.0)
-    axes = parts.axes
-    sums = np.where(parts.scattered, _waits_of_pieces(axes, resident), waits_of_sum(axes, resident))
-    return np.asarray(waits + np.where(parts.summing, sums, 0.0))
+    shape = _shape(kernels)
+    elements = shape.extents["elements"].at(grown)
+    waits = np.where(shape.single, shape.places * elements / resident, 0.0)
+    axes = np.stack([shape.extents[name].at(grown) for name in AXES], axis=-1)
+    sums = np.where(shape.scattered, _waits_of_pieces(axes, resident), waits_of_sum(axes, resident))
+    return np.asarray(waits + np.where(shape.summing, sums, 0.0))
 
 
-class _Sums(NamedTuple):
-    """What decides how the elements of each kernel are split among threads."""
+class _Extents(NamedTuple):
+    """One of ``dims`` of each kernel, multiplied out, at the batch of the program."""
+
+    made: Floats
+    grows: Booleans
+
+    def at(self, grown: float) -> Floats:
+        """Return it at a batch ``grown`` so much."""
+        return self.made * np.where(self.grows, grown, 1.0)
+
+
+class _Shape(NamedTuple):
+    """What decides how the elements of each kernel are split among threads, at any batch."""
 
     single: Booleans
     places: Floats
-    elements: Floats
     summing: Booleans
     scattered: Booleans
-    axes: Floats
+    extents: dict[str, _Extents]
+    reducing: Booleans
+    written_bytes: Floats
+    read_bytes: Floats
 
 
 @kept_by_kernels
-def _sums(kernels: tuple[Kernel, ...], grown: float) -> _Sums:
-    def sizes(name: str) -> Floats:
-        return np.array([one.size(name, grown) for one in kernels])
+def _shape(kernels: tuple[Kernel, ...]) -> _Shape:
+    def extents(name: str) -> _Extents:
+        grows = np.array([name in one.dims_scaled for one in kernels], dtype=bool)
+        return _Extents(np.array([one.size(name) for one in kernels]), grows)
 
-    return _Sums(
+    def scaled(name: str) -> Floats:
+        found = [getattr(one, name) for one in kernels]
+        return np.array([(one.fixed, one.per_sample) for one in found]).reshape(-1, 2)
+
+    return _Shape(
         single=np.array([one.dims.get("per_thread") == (1,) for one in kernels], dtype=bool),
         places=np.where([one.kind == "transpose" for one in kernels], TRANSPOSE_WAITS, 1.0),
-        elements=sizes("elements"),
         summing=np.array(["summed" in one.dims for one in kernels], dtype=bool),
         scattered=np.array(["scattered" in one.dims for one in kernels], dtype=bool),
-        axes=np.stack([sizes(name) for name in AXES], axis=-1),
+        extents={name: extents(name) for name in ("elements", *AXES)},
+        reducing=np.array([one.kind == "reduce" for one in kernels], dtype=bool),
+        written_bytes=scaled("write_bytes"),
+        read_bytes=scaled("read_bytes"),
     )
 
 
 @kept_by_kernels
 def _softmaxes(kernels: tuple[Kernel, ...], batch_size: float) -> Booleans:
-    return np.array([_is_softmax(kernel, batch_size) for kernel in kernels], dtype=bool)
-
-
-def _is_softmax(one: Kernel, batch_size: float) -> bool:
-    """Return whether sums come with a result for each element; sums of two have one in two."""
-    written, read = one.write_bytes.at(batch_size), one.read_bytes.at(batch_size)
-    return one.kind == "reduce" and written > 0.5 * read > 0.0
+    """Mark sums that come with a result for each element; sums of two have one in two."""
+    shape = _shape(kernels)
+    written, read = (
+        held[:, 0] + held[:, 1] * batch_size for held in (shape.written_bytes, shape.read_bytes)
+    )
+    return np.asarray(shape.reducing & (written > 0.5 * read) & (0.5 * read > 0.0))
 
 
 def waits_of_sum(axes: Floats, resident: float) -> Floats:

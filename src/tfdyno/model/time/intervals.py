@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import exp
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.explanation import Width
 from tfdyno.core.choose.time_model import KERNELS
+from tfdyno.model.time.kernel_table import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +50,7 @@ mean width over all steps stays the same.
 """
 
 
+@lru_cache(maxsize=KEPT)
 def model_family(table: KernelTable) -> str:
     """Name the kind of model: ``cnn``, ``depthwise``, ``transformer`` or ``other``."""
     flops = _by_class(table, table.flops)

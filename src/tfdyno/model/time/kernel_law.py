@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from tfdyno.model.time.products import Products, compute_seconds, product_card
 from tfdyno.model.time.step import HOST_FLOOR_POWER, StepTime
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -128,46 +128,45 @@ def work_of(
     table = KernelTable.of(program)
     each = table.by_kernel(batch_size)
     launches = np.maximum(each.launches, 1.0)
-    classes, units, distinct, class_index = _classed(program, gpu, tf32_allowed=tf32_allowed)
+    classed = _classed(program, gpu, tf32_allowed=tf32_allowed)
     grown = batch_size / program.batch_size
     lanes = gpu.sm_count * INTEGER_LANES * gpu.boost_hz * clock_ratio
     compute = (table.flops @ np.array([1.0, batch_size])) / launches / lanes
-    for unit in sorted({unit for unit in units if unit}):
-        chosen = np.array([index for index, one in enumerate(units) if one == unit])
+    for unit, chosen in classed.by_unit:
         sizes = _product_sizes(program.kernels, grown)[chosen]
         compute[chosen] = _products(sizes, gpu, unit, rates, clock_ratio)
-    cuda = np.full(len(classes), np.inf)
-    turned = np.flatnonzero([one.turned for one in classes])
+    cuda = np.full(len(launches), np.inf)
+    turned = classed.turned
     if len(turned):
         sizes = _product_sizes(program.kernels, grown)[turned]
         cuda[turned] = _products(sizes, gpu, "fp32", rates, clock_ratio)
-    for index, one in enumerate(classes):
-        if one.cost.shape in ("depthwise", "grouped"):
-            plain = units[index] if one.cost.shape == "grouped" else None
-            rate = peak_flops_per_s(gpu, plain or "fp32") * clock_ratio
-            compute[index] = each.executed_flops[index] / launches[index] / rate
+    for unit, chosen in classed.by_peak:
+        rate = peak_flops_per_s(gpu, unit) * clock_ratio
+        compute[chosen] = each.executed_flops[chosen] / launches[chosen] / rate
     return Work(
-        classes=distinct,
-        class_index=class_index,
+        classes=classed.distinct,
+        class_index=classed.places,
         launches=each.launches,
         compute_s=compute,
         memory_s=each.traffic_bytes / launches / gpu.memory_bytes_per_s,
         extra_s=each.extra_bytes / launches / gpu.memory_bytes_per_s,
         cuda_s=cuda,
-        looped=np.where([one.repeats > 1 for one in program.kernels], each.launches, 0.0),
+        looped=np.where(classed.in_loops, each.launches, 0.0),
     )
 
 
 class _Classed(NamedTuple):
     """The kernels of a program in classes, as one kind of card prices them."""
 
-    classes: tuple[LawClass, ...]
-    """Of every kernel."""
-    units: tuple[Unit | None, ...]
-    """What computes each; None: no library does."""
     distinct: tuple[LawClass, ...]
     places: Indices
     """The place of each kernel's class among the distinct ones."""
+    by_unit: tuple[tuple[Unit, Indices], ...]
+    """Kernels that a library computes, by what does."""
+    by_peak: tuple[tuple[Unit, Indices], ...]
+    """Those of them that are priced by the peak of a unit instead of as products."""
+    turned: Indices
+    in_loops: Booleans
 
 
 def _classed(program: Program, gpu: Gpu, *, tf32_allowed: bool) -> _Classed:
@@ -222,9 +221,36 @@ def _classes(
         units.append(unit)
     distinct = tuple(sorted(set(classes)))
     place = {one: index for index, one in enumerate(distinct)}
-    index = np.array([place[one] for one in classes], dtype=np.intp)
-    index.setflags(write=False)
-    return _Classed(tuple(classes), tuple(units), distinct, index)
+    peaks = [
+        (units[index] or "fp32") if one.cost.shape == "grouped" else "fp32"
+        for index, one in enumerate(classes)
+    ]
+    shapes = [one.cost.shape in ("depthwise", "grouped") for one in classes]
+    own: list[Unit | None] = [
+        unit if is_own else None for unit, is_own in zip(peaks, shapes, strict=True)
+    ]
+    return _Classed(
+        distinct=distinct,
+        places=_fixed([place[one] for one in classes], np.intp),
+        by_unit=_by_unit(units),
+        by_peak=_by_unit(own),
+        turned=_fixed(np.flatnonzero([one.turned for one in classes]), np.intp),
+        in_loops=_fixed([kernel.repeats > 1 for kernel in kernels], bool),
+    )
+
+
+def _by_unit(units: Sequence[Unit | None]) -> tuple[tuple[Unit, Indices], ...]:
+    return tuple(
+        (unit, _fixed([index for index, one in enumerate(units) if one == unit], np.intp))
+        for unit in sorted({one for one in units if one})
+    )
+
+
+def _fixed(values: Sequence[Any] | np.ndarray, dtype: type) -> np.ndarray:
+    """Return an array that all cards share and nobody changes."""
+    found: np.ndarray = np.array(values, dtype=dtype)
+    found.setflags(write=False)
+    return found
 
 
 def _aligned(kernel: Kernel) -> bool:
@@ -336,24 +362,25 @@ def on_cuda_cores(work: Work, constants: Constants) -> Booleans:
 def _quicker(work: Work, constants: Constants) -> tuple[Floats, Floats, Booleans]:
     """Return arithmetic, traffic, and where the CUDA cores are what is quicker."""
     power = constants["overlap_power"]
-    tensor, moved = _on_tensor_cores(work, constants)
-    cuda, once = _on_cuda_cores(work, constants)
+    once = _traffic(work, constants)
+    tensor, moved = _on_tensor_cores(work, constants, once)
+    cuda = _on_cuda_cores(work, constants)
     chosen = cuda**power + once**power < tensor**power + moved**power
     return np.where(chosen, cuda, tensor), np.where(chosen, once, moved), np.asarray(chosen)
 
 
-def _on_tensor_cores(work: Work, constants: Constants) -> tuple[Floats, Floats]:
+def _on_tensor_cores(work: Work, constants: Constants, traffic: Floats) -> tuple[Floats, Floats]:
     share = np.array([_multiplied(compute_constants(one), constants) for one in work.classes])
     turned = np.array([
         constants[turned_constant(one)] if one.turned else 1.0 for one in work.classes
     ])  # fmt: skip
-    moved = _traffic(work, constants) * turned[work.class_index]
+    moved = traffic * turned[work.class_index]
     return np.asarray(work.compute_s / share[work.class_index]), np.asarray(moved)
 
 
-def _on_cuda_cores(work: Work, constants: Constants) -> tuple[Floats, Floats]:
+def _on_cuda_cores(work: Work, constants: Constants) -> Floats:
     share = np.array([_multiplied(cuda_constants(one), constants) for one in work.classes])
-    return np.asarray(work.cuda_s / share[work.class_index]), _traffic(work, constants)
+    return np.asarray(work.cuda_s / share[work.class_index])
 
 
 def _traffic(work: Work, constants: Constants) -> Floats:

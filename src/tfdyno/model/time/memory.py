@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tfdyno.core.base.interval import NOTHING, Interval, Scaled
 from tfdyno.core.base.settings import BY_OPERATION, MOST_SAMPLES
@@ -51,9 +51,39 @@ def predict_memory(
     by the root of the sum of their squares: that all are at their worst at once is not nine in ten.
     No step needs less than the low end of its plan, however uncertain the workspaces are.
     """
-    graph = execution == "graph"
     scratch = planned_scratch(program, model)
     plan = max(0.0, program.buffers.peak_at(batch_size) - scratch)
+    held = _held(program, plan, gpu=gpu, execution=execution, model=model)
+    parts = program.buffers.parts_at(batch_size)
+    grown = plan * (held.plan_ratio - 1.0)
+    parts["activations"] = max(0.0, parts.get("activations", 0.0) + grown)
+    parts["workspace"] = parts.get("workspace", 0.0) - scratch + held.cublas.best + held.cudnn.best
+    parts["context"] = held.context.best
+    parts["allocator"] = held.slack.best
+    return Memory(
+        peak_bytes=held.peak,
+        parts_bytes=parts,
+        context_bytes=held.context.best,
+        device_bytes=held.device,
+        process_bytes=_process(held.peak, held.device, held.context, model),
+    )
+
+
+class _Held(NamedTuple):
+    """What a step holds, in bytes, and what it is made of."""
+
+    plan_ratio: float
+    """What the plan is multiplied by."""
+    cublas: Interval
+    cudnn: Interval
+    slack: Interval
+    context: Interval
+    peak: Interval
+    device: Interval
+
+
+def _held(program: Program, plan: float, *, gpu: Gpu, execution: str, model: MemoryModel) -> _Held:
+    graph = execution == "graph"
     route = _range(model, f"peak_{'graph' if graph else program.route}")
     name = UNFUSED.get(execution)
     unfused = _range(model, name) if name else Interval(low=1.0, best=1.0, high=1.0)
@@ -65,20 +95,14 @@ def predict_memory(
     held = replace(held, low=max(held.low, plan * route.low * unfused.low))
     context = NOTHING if cpus else _range(model, f"context_{generation(gpu)}")
     slack = _range(model, "allocator_slack").times(held.best)
-    peak = _sum(held, slack) if graph else held
-    device = _sum(held, slack, context)
-    parts = program.buffers.parts_at(batch_size)
-    grown = plan * (route.best * unfused.best - 1.0)
-    parts["activations"] = max(0.0, parts.get("activations", 0.0) + grown)
-    parts["workspace"] = parts.get("workspace", 0.0) - scratch + cublas.best + cudnn.best
-    parts["context"] = context.best
-    parts["allocator"] = slack.best
-    return Memory(
-        peak_bytes=peak,
-        parts_bytes=parts,
-        context_bytes=context.best,
-        device_bytes=device,
-        process_bytes=_process(peak, device, context, model),
+    return _Held(
+        plan_ratio=route.best * unfused.best,
+        cublas=cublas,
+        cudnn=cudnn,
+        slack=slack,
+        context=context,
+        peak=_sum(held, slack) if graph else held,
+        device=_sum(held, slack, context),
     )
 
 
@@ -119,20 +143,19 @@ def max_batch_size(program: Program, *, gpu: Gpu, execution: str, model: MemoryM
     ``MOST_SAMPLES``. A program that holds at one batch only (no marker) knows none: None.
     """
 
-    def needed_bytes(batch: int) -> float:
-        return predict_memory(
-            program, gpu=gpu, batch_size=batch, execution=execution, model=model
-        ).device_bytes.best
+    def needed_bytes(peak_bytes: float) -> float:
+        plan = max(0.0, peak_bytes - scratch)
+        return _held(program, plan, gpu=gpu, execution=execution, model=model).device.best
 
     limit = float(gpu.usable_memory_bytes)
     if program.marker == 0:
         return None
-    if needed_bytes(1) > limit:
+    scratch = planned_scratch(program, model)
+    plan_bytes, most_bytes = program.buffers.peak_at(1), program.buffers.peak_at(2**20)
+    device_bytes = needed_bytes(plan_bytes)
+    if device_bytes > limit:
         return 0
-    plan_bytes, device_bytes = program.buffers.peak_at(1), needed_bytes(1)
-    per_plan_byte = (needed_bytes(2**20) - device_bytes) / max(
-        1.0, program.buffers.peak_at(2**20) - plan_bytes
-    )
+    per_plan_byte = (needed_bytes(most_bytes) - device_bytes) / max(1.0, most_bytes - plan_bytes)
     room = plan_bytes + (limit - device_bytes) / max(per_plan_byte, 1e-9)
     moments = program.buffers.envelope or (program.buffers.peak_bytes,)
     fitting = ((room - m.fixed) / m.per_sample for m in moments if m.per_sample > 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,7 +61,8 @@ def timing_of(
         model: Constants of the generation of software.
         tf32_allowed: Whether float32 products may run in TF32.
     """
-    cards = kernel_time.targets([(gpu, tf32_allowed)], model.sustained_clock)
+    clock_ratio = model.sustained_clock.get(gpu.slug.split(":")[0], 1.0)
+    cards = _target(gpu, tf32_allowed, clock_ratio)
     if gpu.vendor == CPU_VENDOR and model.swept is not None:
         on_cpus, by_kernel = step_on_cpus(
             program, batch_size, model.swept.card, train=setting.mode == "train"
@@ -75,7 +77,6 @@ def timing_of(
             causes=detail.kernel_causes(table, batch_size, rates, how, model),
             cards=cards,
         )
-    clock_ratio = model.sustained_clock.get(gpu.slug.split(":")[0], 1.0)
     if setting.execution == "graph":
         graph = graph_time.work_of(
             program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=model.product_rates,
@@ -93,3 +94,9 @@ def timing_of(
         alone = kernel_law.step_of(work, found, model)
     causes = step.Causes(found.compute_s, found.memory_s, found.floor_s)
     return Timing(alone=alone, causes=causes, cards=cards, work=work, graph=graph)
+
+
+@lru_cache(maxsize=256)
+def _target(gpu: Gpu, tf32_allowed: bool, clock_ratio: float) -> kernel_time.Targets:
+    """Return what the arithmetic needs of a card, at any batch of any program."""
+    return kernel_time.targets([(gpu, tf32_allowed)], {gpu.slug.split(":")[0]: clock_ratio})

@@ -6,26 +6,43 @@ const page = (() => {
   const say = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 
   // The token stands in the fragment, which is never sent; it does not stay in the address.
-  const store = (() => {
-    try { return localStorage; } catch { return { getItem: () => null, setItem: () => {} }; }
-  })();
   const fragment = new URLSearchParams(location.hash.slice(1));
+  let token = fragment.get("token");
+  let isKept = true;
+  try {
+    if (token) localStorage.setItem("token", token);
+    token = localStorage.getItem("token");
+  } catch { isKept = false; }
   if (fragment.has("token")) {
-    store.setItem("token", fragment.get("token"));
     fragment.delete("token");
     history.replaceState(null, "", `#${fragment}`);
   }
-  const token = store.getItem("token");
-  // Another language, or page, keeps the settings and the language.
+  // Another language keeps the settings, another page the language; where a browser stores nothing,
+  // both keep the token.
   for (const link of document.querySelectorAll(".pages a")) {
     link.addEventListener("click", () => {
-      if (link.id === "language") link.hash = location.hash;
-      else link.search = location.search;
+      const kept = new URLSearchParams(link.id === "language" ? location.hash.slice(1) : "");
+      if (token && !isKept) kept.set("token", token);
+      link.hash = kept;
+      if (link.id !== "language") link.search = location.search;
     });
   }
+  // As an address it would take the place of the settings.
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    at("answer").focus();
+  });
   const fetched = async (path, signal) => {
-    const answer = await fetch(path, { signal, headers: { authorization: `Bearer ${token}` } });
-    return { status: answer.status, body: await answer.json() };
+    try {
+      const answer = await fetch(path, { signal, headers: { authorization: `Bearer ${token}` } });
+      const text = await answer.text();
+      try { return { status: answer.status, body: JSON.parse(text) }; } catch {
+        return { status: 502, body: { error: say(t.no_words, { status: answer.status }) } };
+      }
+    } catch (wrong) {
+      if (signal?.aborted) throw wrong;
+      return { status: 0, body: { error: t.gone } };
+    }
   };
 
   // The policy of the page allows no style in markup.
@@ -42,8 +59,10 @@ const page = (() => {
   const svg = (name, attributes, ...children) =>
     make("http://www.w3.org/2000/svg", name, attributes, children);
 
+  const said = el("p", { class: "out", role: "status" });
+  document.body.append(said);
+  const copied = new WeakMap();
   const copy = async (button, text, done) => {
-    const before = button.textContent;
     try { await navigator.clipboard.writeText(text); } catch {
       const area = el("textarea", {}, text);
       document.body.append(area);
@@ -52,8 +71,15 @@ const page = (() => {
       area.remove();
       button.focus();
     }
+    const { own, timer } = copied.get(button) ?? { own: button.textContent };
+    clearTimeout(timer);
+    said.textContent = done;
     button.textContent = done;
-    setTimeout(() => { button.textContent = before; }, 1500);
+    copied.set(button, { own, timer: setTimeout(() => {
+      copied.delete(button);
+      button.textContent = own;
+      said.textContent = "";
+    }, 1500) });
   };
   return { t, at, say, fragment, token, fetched, el, svg, copy };
 })();

@@ -9,6 +9,7 @@
     at("told").textContent = text;
     at("told").classList.toggle("wrong", Boolean(wrong));
   };
+  const tellFound = () => tell(rows.length ? say(t.found, { count: rows.length }) : t.none_found);
   const remember = () => {
     const kept = new URLSearchParams();
     for (const name of ["text", "kind"]) if (form.elements[name].value) kept.set(name, form.elements[name].value);
@@ -46,12 +47,19 @@
     if (focused) document.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
     remember();
   };
+  let current = new AbortController();
   const compare = async () => {
-    at("difference").hidden = chosen.length !== 2;
+    current.abort();
+    current = new AbortController();
+    const { signal } = current;
+    at("difference").hidden = true;
     if (chosen.length !== 2) return;
     const asked = new URLSearchParams({ before: chosen[0], after: chosen[1] });
-    const { status, body } = await fetched(`/api/difference?${asked}`);
-    if (status !== 200) { at("difference").hidden = true; tell(body.error, true); return; }
+    const { status, body } = await fetched(`/api/difference?${asked}`, signal).catch(() => ({}));
+    if (signal.aborted) return;
+    if (status !== 200) { tell(body.error, true); return; }
+    tellFound();
+    at("difference").hidden = false;
     const [before, after] = chosen.map((id) => rows.find((row) => row.id === id)?.place ?? "");
     at("sides").textContent = say(t.from_to, { before, after });
     at("nothing").hidden = body.rows.length > 0;
@@ -70,7 +78,7 @@
     rows = body.rows;
     chosen = chosen.filter((id) => rows.some((row) => row.id === id));
     at("ctx").textContent = body.folder;
-    tell(rows.length ? say(t.found, { count: rows.length }) : t.none_found);
+    tellFound();
     const kinds = new Map(rows.map((row) => [row.kind, row.kind_words]));
     const kept = form.elements.kind.value;
     form.elements.kind.replaceChildren(el("option", { value: "" }, t.all_kinds),
@@ -84,11 +92,10 @@
     await compare();
     document.body.dataset.ready = "true";
   };
-  const begin = () => load().catch(() => tell(t.gone, true));
   form.addEventListener("input", show);
   form.addEventListener("submit", (event) => event.preventDefault());
-  at("again").addEventListener("click", begin);
-  begin().then(() => {
+  at("again").addEventListener("click", load);
+  load().then(() => {
     for (const name of ["text", "kind"]) if (fragment.has(name)) form.elements[name].value = fragment.get(name);
     show();
   });

@@ -1,6 +1,8 @@
 "use strict";
 (() => {
   const { t, at, say, fragment, token, fetched, el, svg, copy } = page;
+  const { digits, seconds, bytes, hours, dollars, whole, range, named } = draw;
+  const { fill, stroke, tip, picture, bar, plane } = draw;
   const form = at("controls");
   const DEFAULTS = { count: "1", offers: "no-spot" };
   const PANELS = ["step", "run", "ranking"];
@@ -19,115 +21,6 @@
     return found;
   };
   const address = () => `${location.origin}/${location.search}#${settings()}`;
-
-  // ---- numbers, with three digits and a unit ----
-  const digits = (value) => {
-    if (!Number.isFinite(value)) return "–";
-    if (value === 0) return "0";
-    const places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
-    return value >= 1000 ? Math.round(+value.toPrecision(3)).toLocaleString("en")
-      : String(+value.toFixed(Math.min(places, 12)));
-  };
-  const scaled = (value, units) => {
-    const [size, name] = units.find(([least]) => value >= least) ?? units.at(-1);
-    return `${digits(value / size)}\u00a0${name}`;
-  };
-  const seconds = (value) => scaled(value, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
-  const bytes = (value) => scaled(value, [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]);
-  const hours = (value) => value >= 72 ? `${digits(value / 24)}\u00a0days`
-    : value >= 1 ? `${digits(value)}\u00a0h` : `${digits(value * 60)}\u00a0min`;
-  const dollars = (value) => `$${value >= 10 ? digits(value)
-    : value >= 0.1 ? value.toFixed(2) : +value.toPrecision(2)}`;
-  const whole = (value) => value.toLocaleString("en");
-  const range = (one, write) => say(t.to, { low: write(one.low), high: write(one.high) });
-  const named = (name, count) => (count > 1 ? `${count}\u00a0×\u00a0` : "") + name;
-
-  // ---- drawing ----
-  const paint = (variable) => `var(--${variable})`;
-  const fill = (element, variable, opacity = 1) => {
-    element.style.fill = paint(variable);
-    element.style.fillOpacity = opacity;
-    return element;
-  };
-  const stroke = (element, variable, width = 1) => {
-    element.style.stroke = paint(variable);
-    element.style.strokeWidth = width;
-    element.style.fill = "none";
-    return element;
-  };
-  const tip = (element, text) => { element.append(svg("title", {}, text)); return element; };
-  const picture = (id, label, width, height, children) => {
-    const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, children);
-    document.querySelector(`#${id} .plot`).replaceChildren(drawn);
-    return drawn;
-  };
-  const widthOf = (id) => Math.max(280, Math.round(at(id).clientWidth || 600));
-
-  // ---- one bar of parts, with its key ----
-  const bar = (id, label, parts, total, limit, write) => {
-    at(id).hidden = false;
-    const width = widthOf(id);
-    const end = Math.max(total, limit ?? 0) || 1;
-    const drawn = [fill(svg("rect", { x: 0, y: 6, width, height: 26, rx: 3 }), "track")];
-    let left = 0;
-    for (const [name, colour, value] of parts) {
-      const wide = (value / end) * width;
-      const piece = svg("rect", { x: left, y: 6, width: Math.max(0, wide - (wide > 3 ? 1 : 0)), height: 26 });
-      drawn.push(tip(fill(piece, colour), `${name}: ${write(value)}`));
-      left += wide;
-    }
-    if (limit) {
-      const x = Math.min(width - 1, (limit / end) * width);
-      drawn.push(stroke(svg("line", { x1: x, x2: x, y1: 0, y2: 38 }), "ink", 2));
-    }
-    picture(id, label, width, 38, drawn);
-    const key = parts.map(([name, colour, value]) => el("li", {},
-      svg("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" },
-        fill(svg("rect", { width: 10, height: 10, rx: 2 }), colour)), `${name} ${write(value)}`));
-    const list = el("ul", { class: "key" }, key.flatMap((one) => [one, " \u2002"]));
-    document.querySelector(`#${id} .plot`).append(list);
-  };
-
-  // ---- a plane with two logarithmic axes ----
-  const plane = (id, xs, ys, words) => {
-    const width = widthOf(id);
-    const height = Math.round(Math.min(420, Math.max(260, width * 0.5)));
-    const [left, right, top, bottom] = [52, 14, 14, 40];
-    const span = (values) => {
-      const [low, high] = [Math.min(...values), Math.max(...values)];
-      const rim = Math.max(Math.log10(high / low) * 0.06, 0.08);
-      return [Math.log10(low) - rim, Math.log10(high) + rim];
-    };
-    const scale = ([low, high], from, to) => (value) =>
-      from + ((Math.log10(value) - low) / (high - low)) * (to - from);
-    const [xSpan, ySpan] = [span(xs), span(ys)];
-    const x = scale(xSpan, left, width - right);
-    const y = scale(ySpan, height - bottom, top);
-    const ticks = ([low, high]) => {
-      const steps = high - low < 1.2 ? [1, 2, 3, 5, 7] : high - low < 2.2 ? [1, 2, 5] : [1];
-      const found = [];
-      for (let power = Math.floor(low); power <= high; power += 1)
-        for (const step of steps) {
-          const value = step * 10 ** power;
-          if (Math.log10(value) >= low && Math.log10(value) <= high) found.push(value);
-        }
-      return found;
-    };
-    const short = (value) => scaled(value, [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]])
-      .replace("\u00a0", "");
-    const drawn = [];
-    for (const value of ticks(xSpan)) {
-      drawn.push(stroke(svg("line", { x1: x(value), x2: x(value), y1: top, y2: height - bottom }), "grid"));
-      drawn.push(svg("text", { x: x(value), y: height - bottom + 16, "text-anchor": "middle" }, short(value)));
-    }
-    for (const value of ticks(ySpan)) {
-      drawn.push(stroke(svg("line", { x1: left, x2: width - right, y1: y(value), y2: y(value) }), "grid"));
-      drawn.push(svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, short(value)));
-    }
-    drawn.push(svg("text", { x: width - right, y: height - 6, "text-anchor": "end" }, words.x));
-    drawn.push(svg("text", { x: 0, y: top - 2 }, words.y));
-    return { width, height, x, y, left, right: width - right, top, bottom: height - bottom, drawn };
-  };
 
   // ---- what is drawn of each answer ----
   const tile = (id, name, value, more) => {
@@ -211,10 +104,10 @@
   };
 
   const drawRun = ({ document: found }) => {
-    const rows = found.ranking.filter((row) => row.count === +(form.elements.count.value || 1));
+    const rows = found.ranking.filter((row) => isWhole(row) && row.count === +(form.elements.count.value || 1));
     const priced = rows.filter((row) => row.cost_usd !== null && row.verdict === "feasible");
     const one = priced[0] ?? rows.find((row) => row.verdict !== "cannot run") ?? rows[0];
-    if (!one) return;
+    if (!one) { noRun({ code: "no_offer" }); return; }
     shown.mine = one;
     tile("t-hours", t.hours, hours(one.hours), range(one.hours_range, hours));
     tile("t-cost", t.cost, one.cost_usd === null ? "–" : dollars(one.cost_usd),
@@ -226,17 +119,29 @@
     if (shown.ranking) drawPareto(shown.ranking.document);
   };
 
-  // The step may be known where the run is not: nobody offers so many of the card.
-  const noRun = (why) => {
-    delete shown.run;
-    shown.mine = null;
-    const told = status.step ? why : form.elements.usd_per_h.value ? why : t.no_price;
-    tile("t-hours", t.hours, "–", "");
-    tile("t-cost", t.cost, "–", told);
-    at("t-cost").title = why;
-    if (!status.step) status.run = "";
+  // ---- what is left of a figure whose question was refused: nothing ----
+  const noStep = () => {
+    for (const id of ["memory", "split", "roof", "notes"]) at(id).hidden = true;
+    tile("t-step", t.step, "–", "");
+    tile("t-rate", t.rate, "–", "");
+    at("headline").textContent = t.opening;
+    at("ctx").replaceChildren();
+    plain = "";
   };
+  // The step may be known where the run is not: nobody offers so many of the card.
+  const noRun = ({ code }) => {
+    const why = code === "no_offer" ? t.no_price : "";
+    if (why) status.run = "";
+    shown.mine = null;
+    tile("t-hours", t.hours, "–", "");
+    tile("t-cost", t.cost, "–", why);
+    if (shown.ranking) drawPareto(shown.ranking.document);
+  };
+  const noRanking = () => { at("choices").hidden = true; };
+  const CLEAR = { step: noStep, run: noRun, ranking: noRanking };
 
+  // ---- choosing another card; a share of one cannot be set here ----
+  const isWhole = (row) => row.gpu_fraction >= 1;
   const choose = (row) => {
     form.elements.gpu.value = row.gpu;
     setCount(row.count);
@@ -244,7 +149,10 @@
     changed(0);
     at("headline").scrollIntoView({ block: "start" });
   };
-  const isMine = (row) => row.gpu === form.elements.gpu.value && row.count === +form.elements.count.value;
+  const isMine = (row) => isWhole(row) && row.gpu === form.elements.gpu.value
+    && row.count === +form.elements.count.value;
+  const title = (row) => isWhole(row) ? named(row.gpu_name, row.count)
+    : say(t.share_of, { share: digits(row.gpu_fraction), card: row.gpu_name });
 
   const drawRanking = (given) => {
     const found = given.document;
@@ -257,8 +165,8 @@
       el("th", { scope: "col", class: column > 1 ? "n" : null }, t[name]))));
     document.querySelector("#ranking tbody").replaceChildren(...(all ? rows : rows.slice(0, FEW)).map((row) =>
       el("tr", { class: isMine(row) ? "mine" : null },
-        el("th", { scope: "row" }, el("button", { type: "button", onclick: () => choose(row) },
-          named(row.gpu_name, row.count))),
+        el("th", { scope: "row" }, isWhole(row)
+          ? el("button", { type: "button", onclick: () => choose(row) }, title(row)) : title(row)),
         el("td", {}, row.provider ? `${row.provider}${row.spot ? `, ${t.spot}` : ""}` : "–"),
         el("td", { class: "n" }, hours(row.hours)),
         el("td", { class: "n", title: row.tied_with_first ? t.tie : null }, row.cost_usd === null ? "–"
@@ -284,10 +192,10 @@
       `${on.x(row.hours)},${on.y(row.cost_usd)}`).join(" ") }), "c1", 1.5));
     for (const row of rows) {
       const mark = svg("circle", { cx: on.x(row.hours), cy: on.y(row.cost_usd), r: row.pareto ? 5 : 3.5,
-        onclick: () => choose(row) });
-      mark.style.cursor = "pointer";
+        onclick: () => isWhole(row) && choose(row) });
+      if (isWhole(row)) mark.style.cursor = "pointer";
       on.drawn.push(tip(fill(mark, row.pareto ? "c1" : "c5", row.pareto ? 1 : 0.55),
-        `${named(row.gpu_name, row.count)}, ${row.provider}: ${hours(row.hours)}, ${dollars(row.cost_usd)}`));
+        `${title(row)}, ${row.provider}: ${hours(row.hours)}, ${dollars(row.cost_usd)}`));
     }
     let last = -Infinity;
     for (const row of front) {
@@ -296,7 +204,7 @@
       last = x;
       const atEnd = x > on.right - 110;
       on.drawn.push(svg("text", { x: atEnd ? x - 8 : x + 8, y: on.y(row.cost_usd) - 7,
-        "text-anchor": atEnd ? "end" : "start" }, named(row.gpu_name, row.count)));
+        "text-anchor": atEnd ? "end" : "start" }, title(row)));
     }
     if (mine) {
       const [x, y] = [on.x(mine.hours), on.y(mine.cost_usd)];
@@ -312,8 +220,14 @@
   const DRAW = { step: drawStep, run: drawRun, ranking: drawRanking };
 
   // ---- commands, each with a button that copies it ----
+  let written = "";
   const drawCommands = () => {
-    at("commands").replaceChildren(...PANELS.filter((name) => shown[name]).map((name) => {
+    const names = PANELS.filter((name) => shown[name]);
+    const all = names.map((name) => shown[name].command).join("\n");
+    at("next").hidden = !names.length;
+    if (all === written) return;  // a button that was pressed keeps its focus
+    written = all;
+    at("commands").replaceChildren(...names.map((name) => {
       const text = shown[name].command;
       const button = el("button", { type: "button", class: "plain-button",
         "aria-label": `${t.copy}: ${t[`cmd_${name}`]}` }, t.copy);
@@ -340,32 +254,33 @@
   const pause = (ms) => new Promise((done) => setTimeout(done, ms));
   let current = new AbortController();
 
-  const ask = async (name, query, { signal }) => {
-    late(name, true);
-    try {
-      for (;;) {
-        const { status: code, body } = await fetched(`/api/${name}?${query}`, signal);
-        if (code !== 202) {
-          status[name] = body.error ?? "";
-          if (code === 200) {
-            shown[name] = body;
-            DRAW[name](body);
-          } else if (name === "run") noRun(body.error);
-          break;
-        }
-        status[name] = say(t.tracing, { stage: body.tracing });
-        showStatus();
-        await pause(400);
-        if (signal.aborted) return;
-      }
-    } catch (wrong) {
-      if (signal.aborted) return;
-      status[name] = wrong instanceof TypeError ? t.gone : String(wrong);
+  const pending = new Set();
+  const answered = (name, code, body) => {
+    status[name] = body.error ?? "";
+    if (code === 200) {
+      shown[name] = body;
+      DRAW[name](body);
+    } else {
+      delete shown[name];
+      CLEAR[name](body);
     }
+    pending.delete(name);
     late(name, false);
     showStatus();
     drawCommands();
-    document.body.dataset.ready = PANELS.every((one) => !AREAS[one].some((id) => at(id)?.classList.contains("late")));
+    document.body.dataset.ready = !pending.size;
+  };
+  const ask = async (name, query, { signal }) => {
+    pending.add(name);
+    late(name, true);
+    while (!signal.aborted) {
+      const { status: code, body } = await fetched(`/api/${name}?${query}`, signal);
+      if (signal.aborted) return;
+      if (code !== 202) { answered(name, code, body); return; }
+      status[name] = say(t.tracing, { stage: body.tracing });
+      showStatus();
+      await pause(400);
+    }
   };
   const update = () => {
     current.abort();
@@ -373,7 +288,9 @@
     const query = settings();
     history.replaceState(null, "", `#${query}`);
     document.body.dataset.ready = "false";
-    PANELS.forEach((name) => ask(name, query, current));
+    PANELS.forEach((name) => ask(name, query, current).catch((wrong) => {
+      if (wrong.name !== "AbortError") answered(name, 0, { error: String(wrong) });
+    }));
   };
   let waiting;
   const changed = (ms) => { clearTimeout(waiting); waiting = setTimeout(update, ms); };
@@ -443,5 +360,5 @@
     });
     update();
   };
-  begin().catch(() => { status.step = t.gone; showStatus(); });
+  begin();
 })();
