@@ -2,18 +2,23 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode
 
 import pytest
+from tests import chromium
 from tests.ui.browsing import READY, WIDER, needs_browser, put, shown
 from tests.ui.what_ifs import GIVEN, MODEL
 
+from tfdyno.core.recipe.recipe_file import read_recipe
 from tfdyno.ui import page
 from tfdyno.ui.texts import LANGUAGES, TEXTS
 from tfdyno.view.draw.palette import BY_NAME
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.chromium import Page
     from tests.ui.running import Running
 
@@ -372,3 +377,29 @@ def test_a_browser_that_stores_nothing_keeps_the_token_from_page_to_page(
         assert shown(tab, "#told") != TEXTS["en"]["no_token"]
     finally:
         tab.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
+@needs_browser
+@pytest.mark.browser
+def test_the_settings_become_a_recipe_that_is_downloaded(
+    tab: Page, server: Running, tmp_path: Path
+) -> None:
+    tab.size(1180, 1000)
+    tab.open("about:blank")
+    tab.open(server.url.replace("#", "#gpu=t4&batch_size=16&precision=mixed_float16&"))
+    tab.wait(READY)
+    assert shown(tab, "#toml") == ""
+    tab.run("document.getElementById('as-recipe').click();")
+    tab.wait("document.getElementById('toml').textContent")
+    assert 'precision = "mixed_float16"' in shown(tab, "#toml")
+    assert "Card, Offers." in shown(tab, "#recipe-told")
+    assert shown(tab, "#cmd-write").startswith("tfdyno recipe show --set precision=mixed_float16")
+    tab.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    tab.run("document.getElementById('download').click();")
+    end_s = time.monotonic() + chromium.PATIENCE_S
+    while not (tmp_path / "recipe.toml").exists():
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+    assert read_recipe(tmp_path / "recipe.toml").batch_size == 16
+    put(tab, "batch_size", 32)
+    assert shown(tab, "#toml") == ""  # it would be of other settings

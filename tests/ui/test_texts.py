@@ -16,7 +16,7 @@ def used() -> set[str]:
     )
     found = set(re.findall(r"\{\{(\w+)\}\}", page)) - {"lang", "json", "other"}
     found |= set(re.findall(r"\bt\.(\w+)", script))
-    found |= {f"cmd_{name}" for name in ("step", "run", "ranking")}
+    found |= {f"cmd_{name}" for name in ("step", "run", "ranking", "write", "train")}
     return found
 
 

@@ -18,6 +18,7 @@ from tfdyno.jobs.choose.market import NoOfferError
 from tfdyno.jobs.project.results import Reader
 from tfdyno.ui import answers, page
 from tfdyno.ui.guard import Guard, error, refusal
+from tfdyno.ui.recipe import recipe_answer
 from tfdyno.ui.settings import read_settings
 from tfdyno.ui.texts import LANGUAGES
 from tfdyno.ui.traces import NotTraced, Traces
@@ -64,6 +65,9 @@ def app_of(given: Workload | None, *, folder: Path, token: str, port: int) -> AS
         routes.append(Route(path, _asking(partial(_what_if, answering, given, traces), lane)))
     reader = Reader(folder=folder)
     routes += [
+        Route(
+            "/api/recipe", _asking(lambda query: recipe_answer(read_settings(query), given), quick)
+        ),
         Route("/api/results", _asking(lambda _: answers.results_answer(reader), slow)),
         Route("/api/difference", _asking(partial(answers.difference_answer, reader), slow)),
     ]

@@ -147,6 +147,12 @@ def ranking_words(asked: Settings, workload: Workload) -> list[str]:
     return _words("advise", asked, workload, [*_offer_words(asked), *_run_words(asked)])
 
 
+def train_words(asked: Settings, workload: Workload, recipe: str) -> list[str]:
+    """Write the command that trains by a recipe: ``tfdyno train … --recipe FILE``."""
+    epochs = ["--epochs", str(asked.epochs)] if asked.epochs else []
+    return ["tfdyno", "train", asked.workload, "--recipe", recipe, *epochs, *_code_words(workload)]
+
+
 def command_line(words: Iterable[str]) -> str:
     """Quote words for a shell."""
     return shlex.join(words)
@@ -159,12 +165,13 @@ def _words(command: str, asked: Settings, workload: Workload, own: list[str]) ->
     }  # fmt: skip
     given = [word for name, value in shared.items() if value for word in (name, str(value))]
     quick = ["--route", "quick"] if command == "advise" else []
+    return ["tfdyno", command, asked.workload, *own, *given, *quick, *_code_words(workload)]
+
+
+def _code_words(workload: Workload) -> list[str]:
     fit = ["--fit", str(workload.fit_number)] if workload.fit_number > 1 else []
     spec = [word for one in workload.input_spec for word in ("--input-spec", one)]
-    return [
-        "tfdyno", command, asked.workload, *own, *given, *quick, *fit, *spec,
-        *option_words(workload), *script_words(workload),
-    ]  # fmt: skip
+    return [*fit, *spec, *option_words(workload), *script_words(workload)]
 
 
 def _offer_words(asked: Settings) -> list[str]:

@@ -227,14 +227,41 @@
     at("next").hidden = !names.length;
     if (all === written) return;  // a button that was pressed keeps its focus
     written = all;
-    at("commands").replaceChildren(...names.map((name) => {
-      const text = shown[name].command;
-      const button = el("button", { type: "button", class: "plain-button",
-        "aria-label": `${t.copy}: ${t[`cmd_${name}`]}` }, t.copy);
-      button.addEventListener("click", () => copy(button, text, t.copied));
-      return el("div", {}, el("dt", {}, el("code", { id: `cmd-${name}` }, text)),
-        el("dd", {}, t[`cmd_${name}`], button));
-    }));
+    at("commands").replaceChildren(...names.map((name) => command(name, shown[name].command)));
+  };
+  const command = (name, text) => {
+    const button = el("button", { type: "button", class: "plain-button",
+      "aria-label": `${t.copy}: ${t[`cmd_${name}`]}` }, t.copy);
+    button.addEventListener("click", () => copy(button, text, t.copied));
+    return el("div", {}, el("dt", {}, el("code", { id: `cmd-${name}` }, text)),
+      el("dd", {}, t[`cmd_${name}`], button));
+  };
+
+  // ---- the settings as a recipe, which the browser keeps and nobody else ----
+  const LEFT_OUT = { gpu: t.gpu, samples: t.samples, usd_per_h: t.price, offers: t.offers };
+  let recipe;
+  const showRecipe = (is) => {
+    at("recipe").hidden = !is;
+    at("as-recipe").setAttribute("aria-expanded", is);
+  };
+  const askRecipe = async () => {
+    const { signal } = current;
+    const { status: code, body } = await fetched(`/api/recipe?${settings()}`, signal);
+    if (signal.aborted) return;
+    at("recipe-told").classList.toggle("wrong", code !== 200);
+    const left = code === 200 ? body.left_out.map((name) => LEFT_OUT[name]).join(", ") : "";
+    at("recipe-told").textContent = body.error ?? say(t.recipe_lead, { left });
+    for (const id of ["toml", "download", "recipe-commands"]) at(id).hidden = code !== 200;
+    recipe = body;
+    at("toml").textContent = body.toml ?? "";
+    at("recipe-commands").replaceChildren(...["write", "train"].filter((name) => body[name])
+      .map((name) => command(name, body[name])));
+    showRecipe(true);
+  };
+  const download = () => {
+    const url = URL.createObjectURL(new Blob([recipe.toml], { type: "application/toml" }));
+    el("a", { href: url, download: recipe.file }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10000);
   };
 
   // ---- asking: the newest question counts, what came before is given up ----
@@ -288,6 +315,7 @@
     const query = settings();
     history.replaceState(null, "", `#${query}`);
     document.body.dataset.ready = "false";
+    showRecipe(false);
     PANELS.forEach((name) => ask(name, query, current).catch((wrong) => {
       if (wrong.name !== "AbortError") answered(name, 0, { error: String(wrong) });
     }));
@@ -351,6 +379,9 @@
       if (String(given) !== String(settings())) { put(over(given)); changed(0); }
     });
     at("more").addEventListener("click", () => { all = !all; drawRanking(shown.ranking); });
+    at("as-recipe").addEventListener("click", () => at("recipe").hidden
+      ? askRecipe().catch(() => {}) : showRecipe(false));
+    at("download").addEventListener("click", download);
     at("share").addEventListener("click", () => copy(at("share"), address(), t.shared));
     let wide = innerWidth;
     addEventListener("resize", () => {
