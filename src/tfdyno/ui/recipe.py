@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.recipe.composition import check_composition
-from tfdyno.core.recipe.recipe import Recipe, diff
+from tfdyno.core.recipe.recipe import Recipe, diff, from_settings
 from tfdyno.core.recipe.recipe_file import FILE_NAME, to_toml
 from tfdyno.ui import settings
 
@@ -24,13 +24,11 @@ def recipe_of(asked: Settings) -> Recipe:
     Raises:
         UsageError: No run can have them together.
     """
-    recipe = Recipe(
-        precision=asked.precision,
-        execution=asked.execution or "auto",
-        batch_size=asked.batch_size,
-        strategy="mirrored" if asked.count > 1 else "",
-        devices=asked.count if asked.count > 1 else 0,
-    )
+    several = {"strategy": "mirrored", "devices": asked.count} if asked.count > 1 else {}
+    plain = {
+        "precision": asked.precision, "execution": asked.execution, "batch_size": asked.batch_size,
+    }  # fmt: skip
+    recipe = from_settings({name: value for name, value in plain.items() if value} | several)
     check_composition(recipe)
     return recipe
 

@@ -97,8 +97,8 @@ TEXTS: dict[str, dict[str, str]] = {
         "cmd_train": "trains by it",
         "as_recipe": "Save as recipe",
         "download": "Download",
-        "recipe_lead": "How to train, as a file for tfdyno train and bench. Not in it, since it does "
-        "not say where and how long: {left}.",
+        "recipe_lead": "How to train, as a file for tfdyno train and bench. Not in it, since it "
+        "does not say where and how long: {left}.",
         "figure_memory": "Bar: {held} of {usable} held",
         "figure_split": "Bar: {parts}",
         "figure_pareto": "{count} choices by hours and cost; the table below has them",
