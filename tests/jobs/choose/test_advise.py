@@ -9,7 +9,7 @@ from tfdyno.catalog.gpus import find, parse_list
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Saving, Validation
-from tfdyno.jobs.choose._run_length import run_of
+from tfdyno.jobs.choose._request import run_of
 from tfdyno.jobs.choose.advise import Outcome, Request, advise, check
 from tfdyno.jobs.choose.market import Conditions
 from tfdyno.jobs.choose.reference import parse_reference

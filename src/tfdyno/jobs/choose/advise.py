@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,33 +13,31 @@ from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.software import NEWEST, check_release
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.settings import MOST_REPLICAS, Route
+from tfdyno.core.base.settings import MOST_REPLICAS
 from tfdyno.core.choose.advice import Advice, Candidate
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.program import Program
 from tfdyno.core.choose.workload import Trace, Workload
-from tfdyno.core.measure.feed import Feed
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._anchors import notes_on
 from tfdyno.jobs.choose._candidates import candidates_of, card_of, check_shares
 from tfdyno.jobs.choose._compose import compose
 from tfdyno.jobs.choose._feeding import Feeder
-from tfdyno.jobs.choose._run_length import run_of
+from tfdyno.jobs.choose._request import Request as Request
+from tfdyno.jobs.choose._request import run_of
 from tfdyno.jobs.choose._scale_out import scaling_of
 from tfdyno.jobs.choose.all_fits import ONE_FIT, Fits, all_fits, check_all_fits
 from tfdyno.jobs.choose.exact import add_cached, add_family, kept_quick
 from tfdyno.jobs.choose.foretold import faults_of_xla
-from tfdyno.jobs.choose.market import Conditions, Supply, price_notes, scenario_words, supplies
+from tfdyno.jobs.choose.market import Supply, price_notes, scenario_words, supplies
 from tfdyno.jobs.choose.picks import sober_picks
 from tfdyno.jobs.choose.predict import (
     Predictor,
-    StepSettings,
     check_batch,
     check_vendor,
     predictor_for,
 )
 from tfdyno.jobs.choose.settling.open_fits import deciding
-from tfdyno.jobs.choose.trace import Traced
 from tfdyno.jobs.choose.verify import is_proof_kept, needs_proof, prove, unproven
 from tfdyno.jobs.machine.card_files import sweep_notes
 
@@ -50,34 +48,6 @@ if TYPE_CHECKING:
 
 INFERENCE = ("serve", "edge")
 """Scenarios that run the forward pass only."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request(StepSettings):
-    """A workload, how long it runs, and what the user rules out."""
-
-    workload: Workload | Traced
-    conditions: Conditions = field(default_factory=Conditions)
-    batch_size: int = 0
-    global_batch_size: int = 0
-    steps: int = 0
-    epochs: int = 0
-    samples: int = 0
-    """The samples of an epoch."""
-    deadline_h: float = 0.0
-    budget_usd: float = 0.0
-    tensorflow: str = ""
-    """Release whose wheel must run on the card; empty: the user's own, else the newest."""
-    route: Route = "auto"
-    fresh: bool = False
-    card_files: bool = True
-    """Whether the user's sweeps of cards count."""
-    feed: Feed | None = None
-    """The input pipeline as ``data bench`` measured it; None: data arrive in time."""
-    all_fits: bool = False
-    """Whether every call of ``fit`` in the script is added up, not one answered for."""
-    details: bool = True
-    """Whether picks are told kernel by kernel: a page shows that, the document leaves it out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

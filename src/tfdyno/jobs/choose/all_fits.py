@@ -9,7 +9,7 @@ from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.choose.workload import OTHER_FITS, Workload
 from tfdyno.jobs.choose._candidates import card_of
-from tfdyno.jobs.choose._run_length import run_of
+from tfdyno.jobs.choose._request import Request, run_of
 from tfdyno.jobs.choose.predict import Predictor, shared_batch
 from tfdyno.model.choose.cost import steps_of
 from tfdyno.words.choose.advice import card
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Candidate, Run
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.workload import Trace
-    from tfdyno.jobs.choose.advise import Request
     from tfdyno.jobs.choose.market import Supply
 
 MOST_FITS = 12

@@ -1,16 +1,46 @@
-"""How long a run is: as asked, else as the script's ``fit`` has it, else assumed."""
+"""What ``advise`` is asked, and how long the run is: as asked, as the script has it, or assumed."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from tfdyno.catalog.assumptions import assumed
+from tfdyno.core.base.settings import Route
 from tfdyno.core.choose.advice import Run
+from tfdyno.core.choose.workload import Trace, Workload
+from tfdyno.core.measure.feed import Feed
+from tfdyno.jobs.choose.market import Conditions
+from tfdyno.jobs.choose.predict import StepSettings
+from tfdyno.jobs.choose.trace import Traced
 
-if TYPE_CHECKING:
-    from tfdyno.core.choose.workload import Trace
-    from tfdyno.jobs.choose.advise import Request
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request(StepSettings):
+    """A workload, how long it runs, and what the user rules out."""
+
+    workload: Workload | Traced
+    conditions: Conditions = field(default_factory=Conditions)
+    batch_size: int = 0
+    global_batch_size: int = 0
+    steps: int = 0
+    epochs: int = 0
+    samples: int = 0
+    """The samples of an epoch."""
+    deadline_h: float = 0.0
+    budget_usd: float = 0.0
+    tensorflow: str = ""
+    """Release whose wheel must run on the card; empty: the user's own, else the newest."""
+    route: Route = "auto"
+    fresh: bool = False
+    card_files: bool = True
+    """Whether the user's sweeps of cards count."""
+    feed: Feed | None = None
+    """The input pipeline as ``data bench`` measured it; None: data arrive in time."""
+    all_fits: bool = False
+    """Whether every call of ``fit`` in the script is added up, not one answered for."""
+    details: bool = True
+    """Whether picks are told kernel by kernel: a page shows that, the document leaves it out."""
 
 
 def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
