@@ -41,3 +41,12 @@ def test_installed_packages_are_told_by_their_record_alone() -> None:
     assert Path(json.__file__).resolve() not in found  # the standard library
     assert Path(pytest.__file__).resolve() not in found  # an installed package
     assert Path(environment.__file__).resolve() not in found  # tfdyno itself
+
+
+def test_what_autograph_writes_is_no_module_of_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "__autograph_generated_filea1b2.py").write_text("WIDTH = 8\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("__autograph_generated_filea1b2")
+    assert not [name for name in environment.files_used("keras:ResNet50") if "autograph" in name]

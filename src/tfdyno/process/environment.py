@@ -12,6 +12,9 @@ from pathlib import Path
 
 PACKAGES = ("keras", "tf-keras", "jax", "jaxlib", "tensorflow", "tensorflow-cpu", "keras-hub")
 
+AUTOGRAPH = "__autograph_generated_file"
+"""What TensorFlow writes of the user's functions, under another name in each process."""
+
 
 def versions() -> dict[str, str]:
     """Return versions of Python and of the packages that decide how a model is traced."""
@@ -46,7 +49,9 @@ def _own_modules() -> list[Path]:
     own = []
     for path in (Path(name).resolve() for name in files if name):
         package = Path(__file__).resolve().parents[1]
-        if path.suffix == ".py" and not any(path.is_relative_to(d) for d in (*installed, package)):
+        if path.suffix != ".py" or path.name.startswith(AUTOGRAPH):
+            continue
+        if not any(path.is_relative_to(d) for d in (*installed, package)):
             own.append(path)
     return own
 

@@ -360,6 +360,44 @@ def test_a_changed_script_is_traced_again(tmp_path: Path) -> None:
     assert shapes(traced(text).trace, "weight")[0][0] == (4, 13)
 
 
+def test_a_changed_comment_is_not_traced_again(tmp_path: Path) -> None:
+    code = FITS.partition("def endless")[0] + "model(3).fit(Batches())"  # whose trace tells no line
+    text = script(tmp_path, code)
+    first = traced(text)
+    script(tmp_path, f"# a comment\n\n{code}  # and one at the end")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert traced(text) == first
+    assert resource.getrusage(resource.RUSAGE_CHILDREN) == before  # no child was started
+
+
+def test_what_the_code_reads_and_asks_for_is_traced_again_when_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "width.txt").write_text("3")
+    read = f"int(open({str(tmp_path / 'width.txt')!r}).read())"
+    asked = "int(os.environ.get('WIDTH_OF_A_TEST', 0))"
+    code = "import os\n" + FITS.replace("model(3)", f"model({read} + {asked})")
+    text = script(tmp_path, code)
+    assert shapes(traced(text).trace, "weight")[0][0] == (4, 3)
+    (tmp_path / "width.txt").write_text("5")
+    assert shapes(traced(text).trace, "weight")[0][0] == (4, 5)
+    monkeypatch.setenv("WIDTH_OF_A_TEST", "2")
+    assert shapes(traced(text).trace, "weight")[0][0] == (4, 7)
+
+
+def test_a_step_has_one_digest_whatever_its_lines_and_whoever_runs_it(tmp_path: Path) -> None:
+    """By it compiled programs are found again; another Python sees tfdyno in another folder."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    first = traced(script(tmp_path, FITS))
+    moved = traced(script(tmp_path, f"unused = 1\n{FITS}", "moved.py"))
+    other = traced(script(tmp_path, FITS), python=str(python))
+    assert first.stablehlo_path != moved.stablehlo_path != other.stablehlo_path
+    digests = {one.trace.stablehlo_sha256 for one in (first, moved, other)}
+    assert len(digests) == 1
+
+
 def test_a_damaged_cache_entry_is_traced_again() -> None:
     found = model("divisible_by_37")
     (found.stablehlo_path.parent / "trace.json").write_bytes(b"{}")

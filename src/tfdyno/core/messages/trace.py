@@ -60,7 +60,11 @@ class StepTraced:
     trace: Trace | Failure
     """On TensorFlow's path without the digest of the StableHLO, which is made of its HLO."""
     files: dict[str, str] = field(default_factory=dict)
-    """Path and SHA-256 of what the trace depends on."""
+    """Path and SHA-256 of the modules and records of packages that the trace depends on."""
+    read: tuple[str, ...] = ()
+    """Other files and folders that the user's code read."""
+    variables: tuple[str, ...] = ()
+    """Environment variables that it asked for."""
     programs: QuickPrograms | None = None
     """Where they were to be counted."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,7 @@ from tfdyno.core.messages.wire import fields_of
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.probe.python.versions import brings, version
 from tfdyno.store.cache import default_cache, sha256_of
+from tfdyno.store.dependencies import Dependencies, dependencies, hold
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.program import Lowering
@@ -57,6 +59,7 @@ CODE = (
     "model/memory/bfc.py",
 )
 TENSORFLOW = ("tensorflow", "tensorflow-cpu")
+_LINE = re.compile(r"\.py:\d|\blines? \d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,9 +173,10 @@ def _make(
         limit_s=timeout_s,
         lowering=lowering,
     )
-    made, programs, files = _traced(_Tracing(request=request, python=python, progress=progress))
+    made, programs, found = _traced(_Tracing(request=request, python=python, progress=progress))
     request.hlo.unlink(missing_ok=True)
-    stored = {"trace": made, **fields_of(programs), "files": files}
+    depends = dependencies(found.files, found.read, found.variables, names_lines=_names_lines(made))
+    stored = {"trace": made, **fields_of(programs), "depends": depends}
     for name, value in stored.items():
         (place / f"{name}.json").write_bytes(to_json(value))
 
@@ -206,8 +210,8 @@ class _Tracing:
         )
 
 
-_Made = tuple[Trace, QuickPrograms, dict[str, str]]
-"""With the files that it depends on."""
+_Made = tuple[Trace, QuickPrograms, "StepTraced"]
+"""With what the child told of what it depends on."""
 
 
 def _traced(own: _Tracing) -> _Made:
@@ -223,7 +227,7 @@ def _traced(own: _Tracing) -> _Made:
         own.progress("tracing with TensorFlow instead")
         return _by_tensorflow(own, f"not traceable on the JAX backend: {made.error}")
     count = CountStep(trace=made, stablehlo=request.stablehlo, lowering=request.lowering)
-    return made, found.programs or own.run(COUNT, count), found.files
+    return made, found.programs or own.run(COUNT, count), found
 
 
 def _by_tensorflow(own: _Tracing, reason: str) -> _Made:
@@ -238,7 +242,7 @@ def _by_tensorflow(own: _Tracing, reason: str) -> _Made:
         trace=made, hlo=request.hlo, stablehlo=request.stablehlo, lowering=request.lowering
     )
     bridged = own.run(BRIDGE, bridge)
-    return bridged.trace, bridged.programs, found.files
+    return bridged.trace, bridged.programs, found
 
 
 def interpreter(workload: Workload) -> str:
@@ -295,13 +299,18 @@ def code_digest() -> str:
     return hashlib.sha256("".join(map(sha256_of, files)).encode()).hexdigest()
 
 
+def _names_lines(made: Trace) -> bool:
+    """Return whether a sentence of the trace names a line of the code."""
+    return any(_LINE.search(text) for text in (made.path_reason, *made.warnings))
+
+
 def _current(folder: Path) -> bool:
-    """Return whether every file that the trace depends on is as it was."""
-    files = msgspec.json.decode((folder / "files.json").read_bytes(), type=dict[str, str])
+    """Return whether everything that the trace depends on is as it was."""
     try:
-        return all(sha256_of(Path(path)) == digest for path, digest in files.items())
-    except OSError:
+        noted = (folder / "depends.json").read_bytes()
+    except FileNotFoundError:  # of an older release
         return False
+    return hold(msgspec.json.decode(noted, type=Dependencies))
 
 
 def software_for(workload: Workload, python: str) -> Software:

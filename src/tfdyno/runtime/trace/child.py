@@ -14,6 +14,7 @@ from tfdyno.core.messages.trace import TRACE, StepTraced
 from tfdyno.process import child
 from tfdyno.process.environment import files_used, versions
 from tfdyno.process.failure import Declined, first_line, place, user_code
+from tfdyno.process.reads import noted_reads
 from tfdyno.runtime.base.keras2 import reason_against_jax
 from tfdyno.runtime.trace.marker import marker_batch, marker_of
 from tfdyno.runtime.trace.recurrent import cudnn_layers, keeps_xla_off, recurrent_notes
@@ -40,13 +41,20 @@ class _Step:
 def handle(request: TraceStep, progress: child.Progress) -> StepTraced:
     """Trace by the path that is asked for."""
     try:
-        if request.path == "tensorflow":
-            from tfdyno.runtime.trace.step_tensorflow import trace_tensorflow
-
-            return trace_tensorflow(request, progress)
-        return trace_jax(request, progress)
+        with noted_reads() as reads:
+            traced = _by_path(request, progress)
     except Declined as error:
         return StepTraced(trace=failure_of(error))
+    variables = tuple(sorted(reads.variables))
+    return dataclasses.replace(traced, read=reads.paths(), variables=variables)
+
+
+def _by_path(request: TraceStep, progress: child.Progress) -> StepTraced:
+    if request.path == "tensorflow":
+        from tfdyno.runtime.trace.step_tensorflow import trace_tensorflow
+
+        return trace_tensorflow(request, progress)
+    return trace_jax(request, progress)
 
 
 def trace_jax(request: TraceStep, progress: child.Progress) -> StepTraced:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,10 @@ def _build(model: Model, data: tuple[Any, Any, Any]) -> None:
 
 def _lowered(step: Value, arguments: Structure, tensors: Tensor, donate: Value = (0,)) -> Lowered:
     traced = jax.jit(step, donate_argnums=donate, keep_unused=True).trace(*arguments)
+    # Lines of Python are left out: of another folder or line the same step keeps its digest, by
+    # which its compiled programs are kept.
+    with contextlib.suppress(AttributeError):  # of a JAX that has no such setting
+        jax.config.update("jax_traceback_in_locations_limit", 0)
     module = traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo")
     return Lowered(module=module, tensors=tensors)
 
