@@ -71,6 +71,8 @@ class Graph:
     notes: list[str] = field(default_factory=list)
     lowering: Lowering = "before"
     """Whose program it becomes."""
+    known: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What was found of all nodes since the last one was added; whoever finds it names it."""
 
     def add(
         self,
@@ -87,6 +89,7 @@ class Graph:
         index, first = len(self.nodes), len(self.values)
         self.values.extend(Value(kind, index, kind.bytes, kind.elements) for kind in types)
         results = tuple(range(first, first + len(types)))
+        self.known.clear()
         self.nodes.append(Node(op, operands, results, location, repeats, scope, attributes or {}))
         return results
 
@@ -105,29 +108,47 @@ class Graph:
 
 def live_nodes(graph: Graph) -> list[bool]:
     """Return which nodes some result of the step needs; loops keep what they carry."""
+    outputs = ("live", *graph.outputs)
+    if outputs not in graph.known:
+        graph.known[outputs] = _live_nodes(graph)
+    live: list[bool] = graph.known[outputs]
+    return live
+
+
+def _live_nodes(graph: Graph) -> list[bool]:
     live = [False] * len(graph.nodes)
-    queue = [graph.values[value].producer for value in graph.outputs]
+    producers = [value.producer for value in graph.values]
+    queue = [producers[value] for value in graph.outputs]
     while queue:
         index = queue.pop()
-        if live[index]:
-            continue
-        live[index] = True
-        queue.extend(graph.values[value].producer for value in _sources(graph.nodes[index]))
+        if not live[index]:
+            live[index] = True
+            queue += [producers[value] for value in _sources(graph.nodes[index])]
     return live
 
 
 def depends_on(graph: Graph, roots: frozenset[int]) -> list[bool]:
     """Return which nodes depend on any of the nodes ``roots``, carried values of loops included."""
+    if roots not in graph.known:
+        graph.known[roots] = _depends_on(graph, roots)
+    found: list[bool] = graph.known[roots]
+    return found
+
+
+def _depends_on(graph: Graph, roots: frozenset[int]) -> list[bool]:
     found = [index in roots for index in range(len(graph.nodes))]
+    producers = [value.producer for value in graph.values]
     changed = True
     while changed:
         changed = False
         for index, node in enumerate(graph.nodes):
             if found[index]:
                 continue
-            if any(found[graph.values[value].producer] for value in _sources(node)):
-                found[index] = True
-                changed = changed or node.op == "loop_result"
+            for value in _sources(node):
+                if found[producers[value]]:
+                    found[index] = True
+                    changed = changed or node.op == "loop_result"
+                    break
     return found
 
 

@@ -34,6 +34,7 @@ def layer_of(location: str) -> str:
     return "/".join(name for name in names if name and not _PLUMBING.search(name))
 
 
+@lru_cache(maxsize=65536)
 def phase_of(location: str) -> Phase:
     """Tell backward inside a transposed or gradient scope, update outside every differentiated one.
 

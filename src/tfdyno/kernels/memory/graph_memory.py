@@ -23,9 +23,7 @@ from tfdyno.kernels.memory.buffer_parts import (
 )
 from tfdyno.kernels.memory.executor import Stay, run
 from tfdyno.kernels.memory.live_bytes import Life, curve, envelope, live_bytes
-from tfdyno.kernels.unfused.tensorflow_dilation import rearrange_dilated
-from tfdyno.kernels.unfused.tensorflow_ops import operations_of
-from tfdyno.kernels.unfused.tensorflow_rules import with_gradients_of_tensorflow
+from tfdyno.kernels.unfused.tensorflow_step import tensorflow_operations
 from tfdyno.model.memory.bfc import Replay, Request, replay
 
 if TYPE_CHECKING:
@@ -59,9 +57,7 @@ class GraphMemory:
     ) -> None:
         self.graph, self.sizes = graph, sizes
         self.specs = dict(zip(graph.arguments, tensors, strict=False))
-        self.operations = operations_of(graph)
-        with_gradients_of_tensorflow(self.operations)
-        rearrange_dilated(self.operations)
+        self.operations = tensorflow_operations(graph)
         donated = (v for v, spec in self.specs.items() if mode == "train" and spec.role in DONATED)
         self.schedule, self.stays = run(self.operations, frozenset(donated))
         self.parts = TemporaryParts(graph, sizes, tensors)

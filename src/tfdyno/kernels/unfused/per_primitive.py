@@ -15,9 +15,7 @@ from tfdyno.core.choose.program import Kernel
 from tfdyno.kernels.launch import LIBRARY, PARTIAL, Fusion, Launch
 from tfdyno.kernels.records import IN_PLACE, KernelMaker
 from tfdyno.kernels.unfused.cudnn_recurrent import recurrent_kernels
-from tfdyno.kernels.unfused.tensorflow_dilation import rearrange_dilated
-from tfdyno.kernels.unfused.tensorflow_ops import operations_of
-from tfdyno.kernels.unfused.tensorflow_rules import with_gradients_of_tensorflow
+from tfdyno.kernels.unfused.tensorflow_step import tensorflow_operations
 from tfdyno.kernels.unfused.today_rules import FLOAT, as_today
 
 if TYPE_CHECKING:
@@ -68,9 +66,7 @@ def primitive_kernels(
     Raises:
         ToolError: Some operations wait for each other.
     """
-    operations = operations_of(graph)
-    with_gradients_of_tensorflow(operations)
-    rearrange_dilated(operations)
+    operations = tensorflow_operations(graph)
     made, replaced = recurrent_kernels(graph, sizes, cudnn_layers, mode)
     operations.items = [each for each in operations.items if each.node not in replaced]
     as_today(operations, sizes, replaced)
