@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import os
@@ -293,6 +294,7 @@ def _key(workload: Workload, batch_size: int | None, python: str, lowering: Lowe
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
+@functools.lru_cache(maxsize=1)
 def code_digest() -> str:
     """Digest of our own modules that decide what a trace or a program says."""
     files = sorted(file for pattern in CODE for file in PACKAGE.glob(pattern))

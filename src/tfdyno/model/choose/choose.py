@@ -55,7 +55,7 @@ def verdict_of(
 
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Order by verdict, cost and hours; mark the feasible ones' front and ties with the first."""
-    ordered = sorted(candidates, key=_rank)
+    ordered = in_order(candidates)
     feasible = [candidate for candidate in ordered if candidate.verdict == "feasible"]
     front = {feasible[i].slug for i in pareto_front([(c.hours.best, cost_of(c)) for c in feasible])}
     orders = {one.slug: cost_order(feasible[0], one) for one in feasible[1:]}
@@ -66,6 +66,11 @@ def _placed(candidate: Candidate, is_on_front: bool, to_first: CostOrder | None)
     if (candidate.pareto, candidate.to_first) == (is_on_front, to_first):
         return candidate
     return replace(candidate, pareto=is_on_front, to_first=to_first)
+
+
+def in_order(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Order by verdict, cost and hours."""
+    return tuple(sorted(candidates, key=_rank))
 
 
 def eligible(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:

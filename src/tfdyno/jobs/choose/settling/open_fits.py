@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.jobs.choose.picks import sober_picks
-from tfdyno.model.choose.choose import ranked, verdict_of
+from tfdyno.model.choose.choose import in_order, verdict_of
 from tfdyno.words.choose.advice import headline
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _turned(
 ) -> tuple[Candidate, ...]:
     """Return the ranking if these turned out the other way."""
     others = {one.slug: _other_way(one, run) for one in rows}
-    return ranked(others.get(one.slug, one) for one in ranking)
+    return in_order(others.get(one.slug, one) for one in ranking)
 
 
 def _other_way(one: Candidate, run: Run) -> Candidate:
