@@ -366,13 +366,14 @@ def test_a_browser_that_stores_nothing_keeps_the_token_from_page_to_page(
         tab.open(server.url.replace("#", "#gpu=t4&"))
         tab.wait(READY)
         assert server.token not in tab.run("return location.href;")
-        for link, language in (
-            ("#language", "zh"),
-            ("[href='/results']", "zh"),
-            ("#language", "en"),
+        for link, language, path in (
+            ("#language", "zh", "/"),
+            ("[href='/results']", "zh", "/results"),
+            ("#language", "en", "/results"),
         ):
             tab.run(f'document.querySelector("{link}").click();')
-            tab.wait(f"document.documentElement.lang === '{language}' && {READY}")
+            there = f"lang === '{language}' && location.pathname === '{path}'"
+            tab.wait(f"document.documentElement.{there} && {READY}")
             assert server.token not in tab.run("return location.href;")
         assert shown(tab, "#told") != TEXTS["en"]["no_token"]
     finally:

@@ -323,11 +323,6 @@ def listing_of(row: Row) -> Listing:
     )
 
 
-@functools.lru_cache(maxsize=1)
-def _newest_shipped() -> datetime.date:
-    return max(day_of(listing.date) for listing in shipped_listings())
-
-
 def day_of(date: str) -> datetime.date:
     """Return the day of a price; of a month, its first."""
     return datetime.date.fromisoformat(date if len(date) > 7 else f"{date}-01")

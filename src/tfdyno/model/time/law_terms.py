@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.explanation import Term
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.time_model import TimeModel
+    from tfdyno.model.time.kernel_classes import LawClass
     from tfdyno.model.time.terms import Pricing
     from tfdyno.model.time.terms import Work as Amounts
     from tfdyno.model.time.timing import Timing
@@ -101,7 +102,7 @@ def lanes(gpu: Gpu, model: TimeModel) -> Peak:
 
 
 def _compute(
-    one: kernel_law.LawClass, dtype: str, amounts: Amounts, full_s: float, alone_s: float,
+    one: LawClass, dtype: str, amounts: Amounts, full_s: float, alone_s: float,
     paid_s: float, pricing: Pricing, *, cuda: bool,
 ) -> Term:  # fmt: skip
     gpu, model = pricing.gpu, pricing.time_model
@@ -123,7 +124,7 @@ def _compute(
 
 
 def _memory(
-    one: kernel_law.LawClass, amounts: Amounts, alone_s: float, paid_s: float, pricing: Pricing,
+    one: LawClass, amounts: Amounts, alone_s: float, paid_s: float, pricing: Pricing,
     *, cuda: bool,
 ) -> Term:  # fmt: skip
     bandwidth = pricing.gpu.memory_bytes_per_s

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.card_file import SweptKernel
     from tfdyno.core.choose.product_rates import ProductRates
     from tfdyno.core.choose.time_model import Parameter, TimeModel
+    from tfdyno.model.time.kernel_classes import LawClass
 
 PRIOR = 0.25
 """Standard deviation of a constant of the law on a card that was not swept, in log. Judgement: as
@@ -203,7 +204,7 @@ def _ratios_of(
 
 
 def _compute_name(
-    gpu: Gpu, one: SweptKernel, law_class: kernel_law.LawClass, on_cuda: bool, *,
+    gpu: Gpu, one: SweptKernel, law_class: LawClass, on_cuda: bool, *,
     tf32_allowed: bool,
 ) -> str:  # fmt: skip
     if law_class.cost.kind == "gemm":
