@@ -107,6 +107,14 @@ class Results:
         """
         return self._newest_session(key, finished=0)
 
+    def running(self, most: int = 20) -> tuple[Measurement, ...]:
+        """Return the newest that did not come to their end: they run, or were ended early."""
+        with self._file.reading() as database:
+            query = (
+                "SELECT noun, id FROM measurement WHERE finished = 0 ORDER BY number DESC LIMIT ?"
+            )
+            return tuple(self._whole(database, *row) for row in database.execute(query, (most,)))
+
     def holds_unfinished(self) -> bool:
         """Return whether anything here did not come to its end, whatever was asked."""
         with self._file.reading() as database:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE, NAME = "study.sqlite", "tfdyno"
+LOCK_FILE = ".tune.lock"
 INSTALL = 'pip install "tfdyno[tune]"'
 _TRIAL, _QUESTION, _SPACE, _PLACE = "trial", "question", "space", "place"
 _PATIENCE_S = 30.0
@@ -53,6 +54,23 @@ def has_begun(folder: Path) -> bool:
             return bool(database.execute(asked, (_QUESTION,)).fetchone()[0])
     except sqlite3.Error:  # not Optuna's, or not yet: who opens it says so
         return False
+
+
+def read_trials(folder: Path) -> tuple[Trial, ...]:
+    """Return the trials that ended of a study that may be running; nothing is written.
+
+    Optuna need not be installed. Empty where the file is no study, or not yet.
+    """
+    try:
+        with contextlib.closing(sqlite3.connect(f"{(folder / FILE).absolute().as_uri()}?mode=ro",
+                                                uri=True, timeout=1.0)) as database:  # fmt: skip
+            query = "SELECT value_json FROM trial_user_attributes WHERE key = ? ORDER BY trial_id"
+            rows = database.execute(query, (_TRIAL,)).fetchall()
+    except sqlite3.Error:
+        return ()
+    kept = (from_json(row.encode(), str, where=FILE) for (row,) in rows)
+    found = tuple(from_json(one.encode(), Trial, where=FILE) for one in kept)
+    return tuple(one for one in found if one.status != "running")
 
 
 class TuningStudy:

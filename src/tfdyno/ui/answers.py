@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.gpus import find
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.settings import whole
 from tfdyno.jobs.choose import advise as advising
 from tfdyno.jobs.choose import estimate as estimating
 from tfdyno.jobs.choose.market import Conditions
-from tfdyno.jobs.project.results import readable
+from tfdyno.jobs.project.walk import readable
 from tfdyno.ui import settings
 from tfdyno.view.base.documents import advice_document, estimate_document
 from tfdyno.view.choose.figure_roofline import roofs
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.workload import Workload
     from tfdyno.jobs.choose.trace import Traced
+    from tfdyno.jobs.project.live import LiveReader
     from tfdyno.jobs.project.results import Reader
     from tfdyno.ui.settings import Settings
     from tfdyno.ui.traces import Traces
 
+MOST_PLACE = 2**53
 MOST_FIGURES = 4
 """Of a result that are shown in its row."""
 _SPOT = {"every": None, "no-spot": False, "spot": True}
@@ -98,6 +101,32 @@ def results_answer(reader: Reader) -> bytes:
     ]
     notes = [*found.troubles, *rest]
     return to_json({"folder": readable(reader.folder.resolve()), "rows": rows, "notes": notes})
+
+
+def live_answer(reader: LiveReader) -> bytes:
+    """Answer what runs below the folder, or has just ended, the newest first."""
+    found, notes = reader.running()
+    rows = [
+        {
+            "id": one.id,
+            "kind": one.kind,
+            "place": one.place,
+            "title": one.title,
+            "state": one.state,
+            "since": report.when(one.started_at) if one.started_at else "",
+        }
+        for one in found
+    ]
+    return to_json({"folder": readable(reader.folder.resolve()), "rows": rows, "notes": notes})
+
+
+def events_answer(reader: LiveReader, query: Iterable[tuple[str, str]]) -> bytes:
+    """Answer what one of them has written behind a place; raises ``UsageError``."""
+    given = dict(query)
+    if set(given) != {"id", "from"}:
+        raise UsageError("events are of one run", remedy="give id and from")
+    start = whole(given["from"], "place", least=0, most=MOST_PLACE)
+    return to_json(reader.events(given["id"], start))
 
 
 def difference_answer(reader: Reader, query: Iterable[tuple[str, str]]) -> bytes:

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.jobs.choose.market import NoOfferError
+from tfdyno.jobs.project.live import LiveReader
 from tfdyno.jobs.project.results import Reader
 from tfdyno.ui import answers, page
 from tfdyno.ui.guard import Guard, error, refusal
@@ -63,12 +64,14 @@ def app_of(given: Workload | None, *, folder: Path, token: str, port: int) -> AS
         ("/api/ranking", answers.ranking_answer, slow),
     ):
         routes.append(Route(path, _asking(partial(_what_if, answering, given, traces), lane)))
-    reader = Reader(folder=folder)
+    reader, live, watched = Reader(folder=folder), LiveReader(folder=folder), _Lane()
     routes += [
         Route(
             "/api/recipe", _asking(lambda query: recipe_answer(read_settings(query), given), quick)
         ),
         Route("/api/results", _asking(lambda _: answers.results_answer(reader), slow)),
+        Route("/api/live", _asking(lambda _: answers.live_answer(live), watched)),
+        Route("/api/events", _asking(partial(answers.events_answer, live), watched)),
         Route("/api/difference", _asking(partial(answers.difference_answer, reader), slow)),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_page})

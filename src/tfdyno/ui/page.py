@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FILES = PACKAGE / "ui" / "files"
 STYLE = PACKAGE / "view" / "templates" / "report.css"
 """The style of the report page, which this one shares."""
-PAGES = {"/": "page.html", "/results": "results.html"}
+PAGES = {"/": "page.html", "/results": "results.html", "/live": "live.html"}
 FIRST = f"{KERAS}ResNet50"
 FIRST_GPU = "a100-sxm4-80gb"
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
@@ -42,7 +42,7 @@ def files() -> tuple[tuple[str, bytes, str], ...]:
         ("/ui.css", _style().encode(), "text/css"),
         *(
             (f"/{name}", (FILES / name).read_bytes(), "text/javascript")
-            for name in ("common.js", "draw.js", "ui.js", "results.js")
+            for name in ("common.js", "draw.js", "ui.js", "results.js", "live.js")
         ),
     )
 

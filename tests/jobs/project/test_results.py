@@ -11,6 +11,7 @@ from tests import past_runs
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.project import results as module
+from tfdyno.jobs.project import walk
 from tfdyno.jobs.project.results import Reader, known_kind
 from tfdyno.ui.answers import results_answer
 
@@ -188,7 +189,7 @@ def test_what_a_walk_leaves_out_is_told(folder: Path, monkeypatch: pytest.Monkey
     deep.mkdir(parents=True)
     shutil.copy(folder / "answers" / "bench.json", deep)
     bench = (folder / "answers" / "bench.json").stat().st_size
-    monkeypatch.setattr(module, "MOST_BYTES", bench - 1)
+    monkeypatch.setattr(walk, "MOST_BYTES", bench - 1)
     found = Reader(folder=folder).shelf()
     assert not [one for one in found.results if one.place.endswith("bench.json")]
     large, far = found.troubles
@@ -202,7 +203,7 @@ def test_the_walk_ends_after_the_most_folders(
     for name in "abc":
         (folder / "0" / name).mkdir(parents=True)
         shutil.copy(folder / "answers" / "bench.json", folder / "0" / name)
-    monkeypatch.setattr(module, "MOST_FOLDERS", 3)  # the folder, 0, 0/a
+    monkeypatch.setattr(walk, "MOST_FOLDERS", 3)  # the folder, 0, 0/a
     found = Reader(folder=folder).shelf()
     assert [one.place for one in found.results] == ["0/a/bench.json"]
     assert found.troubles == ("only the first 3 folders read (name one of them with --folder)",)

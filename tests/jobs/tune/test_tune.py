@@ -20,7 +20,8 @@ from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune.request import TuneRequest
-from tfdyno.jobs.tune.tune import LOCK_FILE, tune
+from tfdyno.jobs.tune.tune import tune
+from tfdyno.store.tuning_study import LOCK_FILE
 
 if TYPE_CHECKING:
     from tfdyno.core.train.search_space import Value

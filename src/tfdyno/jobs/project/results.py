@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import from_json
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.base.units import format_bytes
 from tfdyno.core.measure.measurement_document import bench_document
 from tfdyno.core.project.project import FOLDER, StepRun
 from tfdyno.core.project.report import StepTold
 from tfdyno.jobs.project.report import gained_between, tell
 from tfdyno.jobs.project.runs import runs_of
+from tfdyno.jobs.project.walk import Walk, readable
 from tfdyno.model.measure.summary import summary
 from tfdyno.store.project_history import ProjectHistory
 from tfdyno.store.results import FILE as BENCHES
 from tfdyno.store.results import Results as Benches
+from tfdyno.store.tuning_study import FILE as STUDY
 from tfdyno.words.project.key_figures import key_figures, kind_of
 from tfdyno.words.project.step_headline import step_headline
 
@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.project.report import Gained, StepKind
 
-MOST_BYTES = 16 * 2**20
-"""Of a document that is read."""
 MOST_RESULTS = 500
-MOST_FOLDERS = 5000
-MOST_DEPTH = 4
-_OTHERS = frozenset(("node_modules", "__pycache__", "site-packages", "venv", FOLDER))
 _KEYS: tuple[tuple[StepKind, str, frozenset[str]], ...] = (
     ("size", "advise --scenario serve", frozenset(("picks", "ranking", "goal"))),
     ("advise", "advise", frozenset(("picks", "ranking", "pareto"))),
@@ -96,9 +91,9 @@ class Reader:
         What another program writes at the same time is left out until it is whole.
         """
         found: list[Result] = []
-        walk = _Walk(folder=self.folder)
+        walk = Walk(folder=self.folder)
         troubles: list[str] = []
-        paths = tuple(walk.files())
+        paths = tuple(path for path in walk.files() if path.name != STUDY)
         for path in paths:
             try:
                 found += self._of(path)
@@ -170,11 +165,6 @@ class Reader:
         return told
 
 
-def readable(path: Path) -> str:
-    """Write a path with what is no UTF-8 in it replaced: as text it could not be sent."""
-    return os.fsencode(path).decode(errors="replace")
-
-
 def known_kind(document: dict[str, Any]) -> tuple[StepKind, str]:
     """Return the kind of a document and the command that printed it; ``other`` where none did."""
     kind = kind_of("", document)
@@ -184,58 +174,6 @@ def known_kind(document: dict[str, Any]) -> tuple[StepKind, str]:
         if keys <= document.keys():
             return kind, command
     return "other", ""
-
-
-@dataclass(slots=True, kw_only=True)
-class _Walk:
-    """A walk through a folder, which counts what it leaves out."""
-
-    folder: Path
-    large: int = 0
-    deep: int = 0
-    is_cut: bool = False
-
-    def files(self) -> Iterator[Path]:
-        """Yield what may hold results, in order; links are not followed."""
-        for number, (root, names, files) in enumerate(os.walk(self.folder), 1):
-            if number > MOST_FOLDERS:
-                self.is_cut = True
-                return
-            here = Path(root)
-            if FOLDER in names and ProjectHistory(folder=here / FOLDER).path.exists():
-                yield here / FOLDER
-            names[:] = self._below(here, names)
-            for name in sorted(files):
-                if (name.endswith(".json") or name == BENCHES) and self._is_read(here / name):
-                    yield here / name
-
-    def left_out(self) -> Iterator[str]:
-        """Say what was not read, after the walk."""
-        if self.large:
-            yield f".json files above {format_bytes(MOST_BYTES)} not read: {self.large:,}"
-        if self.deep:
-            yield (
-                f"folders more than {MOST_DEPTH} levels down not read: {self.deep:,} "
-                "(see them with --folder)"
-            )
-        if self.is_cut:
-            yield f"only the first {MOST_FOLDERS:,} folders read (name one of them with --folder)"
-
-    def _below(self, here: Path, names: list[str]) -> list[str]:
-        found = sorted(name for name in names if not name.startswith(".") and name not in _OTHERS)
-        if len(here.relative_to(self.folder).parts) < MOST_DEPTH:
-            return found
-        self.deep += len(found)
-        return []
-
-    def _is_read(self, path: Path) -> bool:
-        try:
-            state = path.lstat()
-        except OSError:  # gone meanwhile
-            return False
-        is_large = path.name != BENCHES and state.st_size > MOST_BYTES
-        self.large += is_large
-        return stat.S_ISREG(state.st_mode) and not is_large
 
 
 def _read(path: Path) -> StepTold | None:

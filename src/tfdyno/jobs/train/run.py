@@ -40,6 +40,7 @@ from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
 from tfdyno.jobs.train.jax_run import jax_environment
 from tfdyno.probe.cards import cards
 from tfdyno.probe.telemetry.telemetry import Sampler
+from tfdyno.store.run_events import RunEvents
 from tfdyno.store.run_folder import LOGS
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.base.untyped import Value
     from tfdyno.probe.machine.spot import Notice
+    from tfdyno.probe.telemetry.telemetry_points import Point
 
 STOP_GRACE_S = 600.0
 """The time for the last checkpoint after a request to end; a second Ctrl-C does not wait for it."""
@@ -193,7 +195,6 @@ def _once(
         peaks={} if run.jax else card_peaks(run.recipe, visible),
     )
     common: dict[str, Any] = {
-        "progress": progress,
         "timeout_s": math.inf,
         "python": interpreter(run.workload),
         "doing": doing,
@@ -207,8 +208,15 @@ def _once(
     with (
         guarded(asked, tell=output, progress=progress) as room,
         Sampler(visible=visible, interval_s=PORTION_S) as sampler,
+        _events_kept(run, sampler) as keep,
         _spot_watched(run, pids, notices),
     ):
+
+        def heard(line: str) -> None:
+            progress(line)
+            keep(line)
+
+        common["progress"] = heard
         common["env"] = {
             **variables,
             **room.variables,
@@ -310,6 +318,33 @@ def _of_chief(line: str, chief: Task, output: Callable[[str], None]) -> None:
     mark = f"[{chief.name}] "
     if line.startswith(mark):
         output(line[len(mark) :])
+
+
+@contextlib.contextmanager
+def _events_kept(run: Run, sampler: Sampler) -> Iterator[Callable[[str], None]]:
+    """Keep the events of the training in its folder; of several nodes the first does."""
+    if run.process and run.process.rank:
+        yield lambda _line: None
+        return
+    with RunEvents(run.folder, lambda: load_of(sampler.latest)) as events:
+        yield events.take
+
+
+def load_of(point: Point | None) -> dict[str, Any]:
+    """Return what is busy at a moment; what cannot be read is left out."""
+    if point is None:
+        return {}
+    cards = [
+        {
+            "index": one.index,
+            "utilisation_ratio": one.reading.utilisation_ratio,
+            "memory_bytes": one.reading.memory_bytes,
+            "power_w": one.reading.power_w,
+        }
+        for one in point.cards
+    ]
+    own = {"cpu_ratio": point.cpu_ratio, "memory_bytes": point.memory_bytes, "cards": cards}
+    return {name: value for name, value in own.items() if value is not None}
 
 
 @contextlib.contextmanager

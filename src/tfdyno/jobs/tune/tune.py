@@ -36,7 +36,7 @@ from tfdyno.jobs.tune.request import (
 from tfdyno.model.measure import trial_judge as judge
 from tfdyno.model.measure.steady_part import beside_s
 from tfdyno.model.measure.trial_law import PROBABILITY, interval, is_behind, middle, moved_ratio
-from tfdyno.store.tuning_study import TuningStudy, check_optuna
+from tfdyno.store.tuning_study import LOCK_FILE, TuningStudy, check_optuna
 from tfdyno.words.bench.measurement import device_words
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Measurement
     from tfdyno.core.recipe.recipe import Recipe
 
-LOCK_FILE = ".tune.lock"
 MOST_TRIES = 2
 """The most tries of a trial whose run crashed or hung: once may be the machine's fault."""
 MOST_AGAIN = 2

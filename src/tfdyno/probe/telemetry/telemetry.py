@@ -104,6 +104,11 @@ class Sampler:
             cost_ratio=cpu_s / wall_s if wall_s else 0.0,
         )
 
+    @property
+    def latest(self) -> Point | None:
+        """The newest point; None: there is none yet."""
+        return self._points[-1] if self._points else None
+
     def _run(self, pid: int) -> None:
         """Take points until the child ends; what goes wrong ends the sampling, nothing else."""
         with contextlib.suppress(Exception), cards.opened() as library:

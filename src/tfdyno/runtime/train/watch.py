@@ -189,6 +189,7 @@ class Watch:
             "steps": self._steps_of_epoch,
             "metrics": {name: _rounded(value) for name, value in metrics.items()},
             "seconds": round(now - self._began, 3),
+            "beside_s": round(self._beside_s, 4),
             **self._rates(steps / seconds_s if steps and seconds_s else 0.0),
             **self._eta(epoch + 1, 0),
             "memory_bytes": self.memory_bytes,

@@ -112,5 +112,5 @@ const draw = (() => {
     return { width, height, x, y, left, right: width - right, top, bottom: height - bottom, drawn };
   };
   return { digits, scaled, seconds, bytes, hours, dollars, whole, range, named,
-    fill, stroke, tip, picture, bar, plane };
+    fill, stroke, tip, picture, widthOf, bar, plane };
 })();
