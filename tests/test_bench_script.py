@@ -36,6 +36,14 @@ def test_the_page_says_which_target_is_met_and_why_a_row_is_empty() -> None:
     assert r"| for 5.x | – | 150 ms |  | 9 | not measured: no compiler: a\|b |" in text
 
 
+def test_a_former_version_stands_beside_where_it_was_measured() -> None:
+    text = page(document([replace(FAST, former=95.0), SLOW], {}))
+    assert "| what | measured | before | target |" in text
+    assert "| tfdyno gpus | 80 ms | 95 ms | 150 ms | yes | 9 |  |" in text
+    assert "| tfdyno offers | 151 ms | – | 150 ms | no | 9 |  |" in text
+    assert "before" not in page(document([FAST], {}))
+
+
 def test_of_a_speed_the_target_is_the_least() -> None:
     speed = Figure(group="explain", name="log", unit="MB/s", value=29.0, target=30.0)
     assert speed.is_met is False
@@ -65,6 +73,15 @@ def test_a_clock_reads_the_cpu_time_of_the_command_and_not_of_the_wait() -> None
     assert asleep.cpu_s < asleep.wall_s - 0.38
     busy = "import time\nwhile time.process_time() < 0.4: pass"
     assert run([sys.executable, "-c", busy], {}).cpu_s >= 0.4
+
+
+def test_a_clock_reads_when_the_first_words_come() -> None:
+    code = "import time; time.sleep(0.2); print('first', flush=True); time.sleep(0.3); print('end')"
+    made = run([sys.executable, "-c", code], {})
+    assert made.stdout == "first\nend\n"
+    assert 0.2 <= made.first_s <= made.wall_s - 0.3
+    silent = run([sys.executable, "-c", "pass"], {})
+    assert silent.first_s == silent.wall_s
 
 
 def test_a_command_that_fails_gives_its_last_words() -> None:
@@ -119,6 +136,18 @@ def test_overhead_is_the_median_over_epochs_of_turns_side_by_side(
     same, slower, *_ = training.replicas(quick=True)
     assert same.value == pytest.approx(1.0)
     assert slower.value == pytest.approx(1 / 1.02)
+
+
+@pytest.mark.tf
+@pytest.mark.slow
+def test_advice_is_measured_for_real_beside_a_former_version(tmp_path: Path) -> None:
+    done = bench("--quick", "--only", "advise", "--former", "HEAD", "--output", str(tmp_path))
+    written: dict[str, Any] = json.loads((tmp_path / "performance.json").read_text())
+    first, whole, again = written["groups"]["advise"]["figures"]
+    assert first["name"] == "ResNet-50: first answer", done.stderr
+    assert 0.5 < again["value"] < first["value"] <= whole["value"]
+    assert 0.5 < again["former"] < first["former"] <= whole["former"]
+    assert "tracing" in first["note"]
 
 
 @pytest.mark.tf

@@ -24,44 +24,64 @@ class Cost:
     """One run of a command."""
 
     wall_s: float
+    first_s: float
+    """When the first words came on standard output; all of ``wall_s`` where none did."""
     cpu_s: float
     """User and system time of the process and of the children it waited for."""
     peak_bytes: int
     """Most memory that the process held at once."""
     stdout: str
+    stderr: str
 
 
 class Failed(Exception):  # noqa: N818  (a row without a figure, not a fault of the benchmark)
     """The command did not end well; the text says why."""
 
 
-def run(command: Sequence[str], env: Mapping[str, str], *, good: frozenset[int] = GOOD) -> Cost:
+def run(
+    command: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    good: frozenset[int] = GOOD,
+    folder: Path | None = None,
+) -> Cost:
     """Run a command to its end.
 
     Args:
         command: Program and arguments.
         env: Variables that are set over those of this process.
         good: Exit codes of a run that did its work.
+        folder: Where it runs; None: here.
 
     Raises:
         Failed: It ended with another exit code.
     """
-    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+    with tempfile.TemporaryFile("w+") as errors:
         began = time.perf_counter()
         child = subprocess.Popen(
-            command, stdout=output, stderr=errors, env={**os.environ, **env}, text=True
+            command, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **env}, cwd=folder
         )
+        assert child.stdout
+        with child.stdout:
+            output = child.stdout.read(1)
+            first_s = time.perf_counter() - began
+            output += child.stdout.read()
         _, status, usage = os.wait4(child.pid, 0)
         wall_s = time.perf_counter() - began
         child.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
         errors.seek(0)
+        told = errors.read()
         if child.returncode not in good:
-            lines = errors.read().strip().splitlines() or ["no message"]
+            lines = told.strip().splitlines() or ["no message"]
             raise Failed(f"exit code {child.returncode}: {lines[-1][:LAST_WORDS]}")
-        cpu_s = usage.ru_utime + usage.ru_stime
-        peak_bytes = usage.ru_maxrss * 1024  # KiB on Linux
-        return Cost(wall_s=wall_s, cpu_s=cpu_s, peak_bytes=peak_bytes, stdout=output.read())
+        return Cost(
+            wall_s=wall_s,
+            first_s=first_s if output else wall_s,
+            cpu_s=usage.ru_utime + usage.ru_stime,
+            peak_bytes=usage.ru_maxrss * 1024,  # KiB on Linux
+            stdout=output.decode(),
+            stderr=told,
+        )
 
 
 def tfdyno(*words: str) -> list[str]:

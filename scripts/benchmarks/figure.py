@@ -18,6 +18,8 @@ class Figure:
     """The most that is accepted, in the same unit; of a speed (MB/s) the least."""
     runs: int = 1
     note: str = ""
+    former: float | None = None
+    """The same of a former version, measured in turns."""
 
     @property
     def is_met(self) -> bool | None:

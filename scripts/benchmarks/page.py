@@ -36,7 +36,11 @@ HEADINGS = {
     "advise": (
         "Advise",
         "`tfdyno advise keras:ResNet50 --batch-size 64 --precision mixed_float16 --epochs 90 "
-        "--samples 1281167`: seconds on the clock from start to end of the command.",
+        "--samples 1281167`, and of a script of 180 lines (MobileNetV2, `tests/data/scripts/"
+        "photos.py`): seconds on the clock from the start of the command to the first words of "
+        "its answer, and to its end, standard output being no terminal. First with an empty "
+        "cache; *again* is the same once more. *Before* is a former version, asked in turns "
+        "(`--former COMMIT`); medians.",
     ),
     "explain": (
         "Explain a log",
@@ -135,20 +139,24 @@ def write(folder: Path, made: dict[str, Any]) -> None:
 
 
 def _table(figures: Iterable[Figure]) -> str:
+    rows = list(figures)
+    has_former = any(row.former is not None for row in rows)
+    more, line = (" before |", " --: |") if has_former else ("", "")
     head = [
-        "| what | measured | target | met | runs | note |",
-        "| --- | --: | --: | --- | --: | --- |",
+        f"| what | measured |{more} target | met | runs | note |",
+        f"| --- | --: |{line} --: | --- | --: | --- |",
     ]
-    return "\n".join([*head, *map(_line, figures)])
+    return "\n".join([*head, *(_line(row, has_former=has_former) for row in rows)])
 
 
-def _line(figure: Figure) -> str:
+def _line(figure: Figure, *, has_former: bool) -> str:
     met = {None: "", True: "yes", False: "no"}[figure.is_met]
     note = figure.note.replace("|", "\\|")
     if figure.value is None:
         note = f"not measured: {note}"
     value, target = _amount(figure.value, figure.unit), _amount(figure.target, figure.unit)
-    return f"| {figure.name} | {value} | {target} | {met} | {figure.runs} | {note} |"
+    former = f" {_amount(figure.former, figure.unit)} |" if has_former else ""
+    return f"| {figure.name} | {value} |{former} {target} | {met} | {figure.runs} | {note} |"
 
 
 def _amount(value: float | None, unit: str) -> str:

@@ -9,6 +9,7 @@ import tempfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.advising import advice
 from benchmarks.clock import Failed, run, tfdyno
 from benchmarks.compile_once import compile_once
 from benchmarks.figure import Figure
@@ -33,10 +34,6 @@ TRACES = (  # title, reference, most seconds, most bytes; from the issue
     ("own loop, by TensorFlow", "tests/data/scripts/loop.py", None, None),
 )
 RESNET = "keras:ResNet50"
-ADVISE = (
-    *("advise", RESNET, "--batch-size", "64", "--precision", "mixed_float16"),
-    *("--epochs", "90", "--samples", "1281167", "--json"),
-)
 QUICK_FAMILY = "8.x"
 
 
@@ -101,25 +98,6 @@ def compiles(quick: bool) -> Iterator[Figure]:
             yield from _compile_figures(name, family.slug, made, made_for)
 
 
-def advice(quick: bool) -> Iterator[Figure]:
-    """``tfdyno advise`` for ResNet-50: all cards after the trace, everything cold, again warm."""
-    with _cache() as env:
-        yield _figure(
-            "advise", "first answer, trace included", "s", lambda: _advise(env, "--route", "quick")
-        )
-        name = "all cards by the quick route, traced before"
-        yield _figure("advise", name, "s", lambda: _advise(env, "--route", "quick"), target=5.0)
-    if quick:
-        return
-    with _cache() as env:
-        yield _figure("advise", "nothing in the cache", "s", lambda: _advise(env), target=180.0)
-
-        def again() -> float:
-            return statistics.median(_advise(env) for _ in range(3))
-
-        yield _figure("advise", "all in the cache", "s", again, target=2.0, runs=3)
-
-
 GROUPS: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "startup": startup,
     "trace": traces,
@@ -162,10 +140,6 @@ def _figure(
     return Figure(
         group=group, name=name, unit=unit, value=value, target=target, runs=runs, note=note
     )
-
-
-def _advise(env: Mapping[str, str], *more: str) -> float:
-    return run(tfdyno(*ADVISE, *more), env).wall_s
 
 
 def _job(env: Mapping[str, str], *words: str) -> dict[str, Any]:

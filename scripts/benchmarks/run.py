@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.advising import advice
 from benchmarks.page import document, page, write
 from benchmarks.rows import GROUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from benchmarks.figure import Figure
 
@@ -23,8 +25,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="fewer runs and rows; not written")
     parser.add_argument("--only", choices=[*GROUPS], action="append", help="these rows only")
     parser.add_argument("--output", type=Path, help="folder to write to (docs)")
+    parser.add_argument("--former", default="", help="commit that advise is compared with")
     given = parser.parse_args(arguments)
-    figures = list(_measured(given.only or [*GROUPS], given.quick))
+    groups = dict(GROUPS)
+    groups["advise"] = partial(advice, former=given.former)
+    asked = {name: groups[name] for name in given.only or GROUPS}
+    figures = list(_measured(asked, given.quick))
     folder = given.output or Path("docs")
     if given.quick and not given.output:
         print(page(document(figures, {})))
@@ -37,9 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if bad else 0
 
 
-def _measured(names: Sequence[str], quick: bool) -> Iterator[Figure]:
-    for name in names:
-        for figure in GROUPS[name](quick):
+def _measured(
+    groups: Mapping[str, Callable[[bool], Iterator[Figure]]], quick: bool
+) -> Iterator[Figure]:
+    for name, measure in groups.items():
+        for figure in measure(quick):
             shown = "–" if figure.value is None else f"{figure.value:.1f} {figure.unit}"
             print(f"{name}: {figure.name}: {shown} {figure.note}", file=sys.stderr, flush=True)
             yield figure
