@@ -50,4 +50,4 @@ def test_a_lost_connection_is_counted_once_and_opened_again() -> None:
     with serving(work_s=0.002, hang_up_at=10) as origin:
         found = loaded(origin, plan)
     assert found.codes.count(CONNECTION) == 1
-    assert found.codes.count(200) > 50
+    assert found.codes.count(200) > 10  # some came after it

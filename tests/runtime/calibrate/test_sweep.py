@@ -61,7 +61,8 @@ def test_the_fewest_are_timed_without_time_too(
     told = sweep.handle(asked, lambda _: None)
     assert len(told.left_out) == len(points("cpu")) - 2
     lines = (tmp_path / "windows.jsonl").read_text().splitlines()
-    assert len(read_windows(lines).kernels) == 2
+    timed = {json.loads(line)["name"] for line in lines if "call_s" in line}
+    assert len(timed - {"graph call"}) == 2
 
 
 def test_a_kernel_that_fails_is_told_and_the_others_go_on(

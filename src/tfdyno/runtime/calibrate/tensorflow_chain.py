@@ -60,31 +60,33 @@ def paces(where: str) -> dict[str, float]:
 def _beside_step_s() -> float:
     """Return seconds that Keras' ``fit`` takes beside each train step: iterator, callbacks, logs.
 
-    The median of runs of ``fit`` of a model that computes nearly nothing, less a call of a
-    function that does nothing, which every estimate has.
+    The median of runs of ``fit`` of a model that computes nearly nothing, less calls of a
+    function that does nothing, which every estimate has. They take turns: what else the machine
+    does then slows both.
     """
     import keras
 
     model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=False)
     batch = np.ones((4, 8), np.float32), np.ones((4, 1), np.float32)
-    ends_s: list[float] = []
-    end = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends_s.append(time.perf_counter()))
-    data = tf.data.Dataset.from_tensors(batch).repeat()
-    model.fit(
-        data, steps_per_epoch=STEPS, epochs=1 + RUNS, verbose=0, callbacks=[end], shuffle=False
-    )
     call = chain(None, 0, "graph")
-    times_s = [time.perf_counter()]
-    for _ in range(RUNS):
+    call()
+    times_s: list[float] = []
+
+    def take_turn(*_: object) -> None:
+        times_s.append(time.perf_counter())
         for _ in range(STEPS):
             call()
         times_s.append(time.perf_counter())
-    return max(0.0, _run_s(ends_s) - _run_s(times_s)) / STEPS
 
-
-def _run_s(ends_s: list[float]) -> float:
-    return median(later - earlier for earlier, later in itertools.pairwise(ends_s))
+    turn = keras.callbacks.LambdaCallback(on_epoch_end=take_turn)
+    data = tf.data.Dataset.from_tensors(batch).repeat()
+    model.fit(
+        data, steps_per_epoch=STEPS, epochs=1 + RUNS, verbose=0, callbacks=[turn], shuffle=False
+    )
+    runs_s = [later - earlier for earlier, later in itertools.pairwise(times_s)][1:]
+    beside_s = [fit_s - calls_s for fit_s, calls_s in zip(runs_s[::2], runs_s[1::2], strict=True)]
+    return max(0.0, median(beside_s)) / STEPS
 
 
 def _transfers() -> dict[str, float]:
