@@ -43,3 +43,14 @@ def test_of_many_offers_of_a_card_the_rest_is_counted() -> None:
     assert (text.count("cloud"), "… 10 more: tfdyno offers --gpu t4" in text) == (40, True)
     assert text.endswith("50 offers; n GPUs at $/h, $/GPU for one of them for an hour.")
     assert "more:" not in offer_list(lines[:41], most=40)
+
+
+def test_what_is_free_stands_beside_the_price_where_somebody_says() -> None:
+    known, unknown = replace(OFFER, available=3), replace(OFFER, slug="other", provider="else")
+    text = offer_list([(known, 0.4, 0, ""), (unknown, 0.4, 0, "")])
+    lines = text.splitlines()
+    assert lines[1].split()[-1] == "free"
+    assert lines[2].split()[-1] == "3"
+    assert lines[3].split()[-1] == "d"
+    assert "empty: nobody says." in " ".join(text.split())
+    assert "free" not in offer_list([(unknown, 0.4, 0, "")])

@@ -34,14 +34,22 @@ def offer_list(
     for slug in dict.fromkeys(offer.gpu_slug for offer, *_ in lines):
         some = [line for line in lines if line[0].gpu_slug == slug]
         shown = some if not most or len(some) <= most + 1 else some[:most]
-        rows = [_row(line, colour) for line in shown]
-        body = table(_HEADERS, rows, align="<<<>>><<>", width=width, elastic=1,
-                     spare=(8, 3, 2, 4), colour=colour)  # fmt: skip
+        rows: list[tuple[str, ...]] = [_row(line, colour) for line in shown]
+        headers: tuple[str, ...] = _HEADERS
+        align, spare = "<<<>>><<>", [8, 3, 2, 4]
+        if any(line[0].available is not None for line in shown):
+            rows = [(*row, _free(line[0])) for row, line in zip(rows, shown, strict=True)]
+            headers, align, spare = (*headers, "free"), f"{align}>", [*spare, 9]
+        body = table(headers, rows, align=align, width=width, elastic=1, spare=spare,
+                     colour=colour)  # fmt: skip
         if more := len(some) - len(shown):
             body += f"\n… {more:,} more: tfdyno offers --gpu {slug}"
         blocks.append(f"{paint(slug, 'bold', colour=colour)}\n{body}")
     stale = sum(1 for *_, mark in lines if mark)
+    is_counted = any(offer.available is not None for offer, *_ in lines)
     note = f"{len(lines):,} offers; n GPUs at $/h, $/GPU for one of them for an hour."
+    if is_counted:
+        note += " free: such machines that could be had on that day; empty: nobody says."
     if stale:
         note += (
             f" {stale} prices are older than 90 days (marked !; !! over a year): check them with "
@@ -105,6 +113,10 @@ def _history_row(offer: Offer, past: PriceHistory) -> tuple[str, ...]:
         past.points[0].date[:7],
         f"{change:+.0%}".replace("-", "−") if abs(change) >= _LEAST_CHANGE else "0%",
     )
+
+
+def _free(offer: Offer) -> str:
+    return "" if offer.available is None else f"{offer.available:,}"
 
 
 def _row(line: Line, colour: bool) -> tuple[str, ...]:
