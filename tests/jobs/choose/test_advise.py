@@ -376,9 +376,9 @@ def test_the_answer_is_refined_after_each_family_that_was_compiled() -> None:
         refined=lambda family, so_far: seen.append((family, exact_rows(so_far))),
     )
     assert seen[0][0] == "first"
-    assert len(seen) == 2  # the quick answer, then one of two families; the last is the answer
+    assert len(seen) == 3  # the quick answer, then each family: a proof of the pick follows both
     under_xla = [one for one in last.advice.ranking if one.estimate.execution == "xla"]
-    assert seen[0][1] == 0 < seen[1][1] < exact_rows(last) == len(under_xla)
+    assert seen[0][1] == 0 < seen[1][1] < seen[2][1] == exact_rows(last) == len(under_xla)
     assert last.advice.exact  # rows under a strategy run without XLA: nothing compiles them
     assert len(under_xla) < len(last.advice.ranking)
 

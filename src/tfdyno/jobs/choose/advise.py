@@ -77,8 +77,8 @@ def advise(
         progress: Called with a line at every stage.
         first: Called with the quick answer before the compiler starts, unless nothing has to be
             compiled.
-        refined: Called after the compile of every GPU family but the last, with the family and the
-            answer so far.
+        refined: Called after the compile of every GPU family that another compile follows, with the
+            family and the answer so far.
 
     Raises:
         UsageError: A setting is wrong or contradicts another, or the workload cannot be traced.
@@ -203,10 +203,10 @@ class _Shown:
     compiled: str = ""
 
     def before(self, outcome: Outcome, family: str = "") -> None:
-        """Show the answer that stands before a compile; ``family``: one that serves many cards."""
+        """Show the answer that stands before a compile: ``family``'s, or that of a pick's proof."""
         if self.first:
             self.first(outcome)
-        elif self.refined and self.compiled and family:
+        elif self.refined and self.compiled:
             self.refined(self.compiled, outcome)
         self.first, self.compiled = None, family
 
