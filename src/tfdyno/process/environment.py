@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import site
 import sys
@@ -41,19 +42,22 @@ def files_used(reference: str) -> dict[str, str]:
 
 
 def _own_modules() -> list[Path]:
-    installed = [
-        Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")
+    installed = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120
+    installed += [*site.getsitepackages(), package]
+    places = tuple(
+        {f"{one}{os.sep}" for name in installed for one in (name, os.path.realpath(name))}
+    )
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    named = [name for name in files if name and not name.startswith(places)]  # most are left out
+    own = [Path(name).resolve() for name in named]
+    return [
+        path
+        for path in own
+        if path.suffix == ".py"
+        and not path.name.startswith(AUTOGRAPH)
+        and not str(path).startswith(places)
     ]
-    installed += [Path(folder).resolve() for folder in site.getsitepackages()]
-    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    own = []
-    for path in (Path(name).resolve() for name in files if name):
-        package = Path(__file__).resolve().parents[1]
-        if path.suffix != ".py" or path.name.startswith(AUTOGRAPH):
-            continue
-        if not any(path.is_relative_to(d) for d in (*installed, package)):
-            own.append(path)
-    return own
 
 
 def _distribution(name: str) -> metadata.Distribution | None:

@@ -146,9 +146,13 @@ def _owner(file: str) -> str:
 @lru_cache(maxsize=65536)
 def _is_foreign(name: str) -> bool:
     """Return whether a path is the machine's, Python's, a package's or our own."""
-    real = os.path.realpath(name)
-    places = (*_OF_THE_MACHINE, *_packages(), *_standard(), sys.prefix, _PACKAGE)
-    return any(real == one or real.startswith(one + os.sep) for one in places)
+    return name.startswith(_places()) or f"{os.path.realpath(name)}{os.sep}".startswith(_places())
+
+
+@lru_cache(maxsize=1)
+def _places() -> tuple[str, ...]:
+    found = (*_OF_THE_MACHINE, *_packages(), *_standard(), sys.prefix, _PACKAGE)
+    return tuple({f"{one}{os.sep}" for place in found for one in (place, os.path.realpath(place))})
 
 
 @lru_cache(maxsize=1)

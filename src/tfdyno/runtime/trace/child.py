@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import io
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,9 @@ from tfdyno.runtime.trace.recurrent import cudnn_layers, keeps_xla_off, recurren
 from tfdyno.runtime.workload.batch import Batch, baked_batch, batches, dimensions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
     from tfdyno.core.base.untyped import Model, Module, Value, Variable
     from tfdyno.core.choose.program import Lowering
     from tfdyno.core.messages.trace import TraceStep
@@ -68,6 +73,8 @@ def trace_jax(request: TraceStep, progress: child.Progress) -> StepTraced:
     if reason := reason_against_jax(workload.reference):
         raise Declined(reason)
     progress("importing Keras")
+    with _no_sklearn(workload):
+        import keras  # noqa: F401
     from tfdyno.runtime.workload.weightless import weightless
     from tfdyno.runtime.workload.workloads import load
 
@@ -97,6 +104,23 @@ def trace_jax(request: TraceStep, progress: child.Progress) -> StepTraced:
         progress("counting its operations")
         programs = programs_of(step.lowered.module, trace, request.lowering)
     return StepTraced(trace=trace, files=files_used(workload.reference), programs=programs)
+
+
+@contextlib.contextmanager
+def _no_sklearn(workload: Workload) -> Iterator[None]:
+    """Let Keras find no scikit-learn, whose import takes as long as the rest of Keras' own.
+
+    Keras needs it for ``keras.wrappers`` alone, which only the user's code can name.
+    """
+    if workload.kind not in ("application", "task") or "sklearn" in sys.modules:
+        yield
+        return
+    hidden: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
+    hidden["sklearn"] = None
+    try:
+        yield
+    finally:
+        del hidden["sklearn"]
 
 
 def building(request: TraceStep) -> str:
