@@ -2,5 +2,5 @@
 
 Others use ``cache``, ``card_files``, ``dataset_folder``, ``dependencies``, ``digests``,
 ``model_files``, ``model_store``, ``project_history``, ``recalibration``, ``results``,
-``run_folder``, ``tuning_study``; the rest is private.
+``run_events``, ``run_folder``, ``tuning_study``; the rest is private.
 """

@@ -11,7 +11,6 @@ from tests import past_runs
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.project import results as module
-from tfdyno.jobs.project import walk
 from tfdyno.jobs.project.results import Reader, known_kind
 from tfdyno.ui.answers import results_answer
 
@@ -182,31 +181,6 @@ def test_a_file_that_was_removed_is_not_kept_in_memory(folder: Path) -> None:
     (folder / "answers" / "bench.json").unlink()
     reader.shelf()
     assert len(reader._known) == len(KINDS) - 1
-
-
-def test_what_a_walk_leaves_out_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deep = folder / "1" / "2" / "3" / "4" / "5"
-    deep.mkdir(parents=True)
-    shutil.copy(folder / "answers" / "bench.json", deep)
-    bench = (folder / "answers" / "bench.json").stat().st_size
-    monkeypatch.setattr(walk, "MOST_BYTES", bench - 1)
-    found = Reader(folder=folder).shelf()
-    assert not [one for one in found.results if one.place.endswith("bench.json")]
-    large, far = found.troubles
-    assert large.startswith(".json files above ")
-    assert far.startswith("folders more than 4 levels down not read: 1 ")
-
-
-def test_the_walk_ends_after_the_most_folders(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in "abc":
-        (folder / "0" / name).mkdir(parents=True)
-        shutil.copy(folder / "answers" / "bench.json", folder / "0" / name)
-    monkeypatch.setattr(walk, "MOST_FOLDERS", 3)  # the folder, 0, 0/a
-    found = Reader(folder=folder).shelf()
-    assert [one.place for one in found.results] == ["0/a/bench.json"]
-    assert found.troubles == ("only the first 3 folders read (name one of them with --folder)",)
 
 
 def test_names_of_odd_characters_have_an_id(folder: Path) -> None:

@@ -32,6 +32,7 @@ from tfdyno.jobs.train.train import (
     resume_command,
     train,
 )
+from tfdyno.store.run_events import read_events
 from tfdyno.store.run_folder import RunFolder, RunRecord
 
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ def test_a_run_is_kept_and_has_more_epochs_when_it_goes_on(folder: Path) -> None
     assert (kept["status"], kept["sittings"]) == ("finished", 1)
     assert kept["outcome"]["history"] == first.outcome.history
     assert json.loads((folder / "run/history.json").read_text()) == first.outcome.history
+    events, _ = read_events(folder / "run")
+    assert (events[0]["event"], events[-1]["event"]) == ("begin", "epoch")
+    assert events[-1]["metrics"]["loss"] == pytest.approx(first.outcome.history["loss"][-1])
     assert kept["seed"] == first.recipe.seed is not None
     assert f"seed = {kept['seed']}" in (folder / "run/recipe.toml").read_text()
     assert first.environment.device == "cpu"

@@ -155,3 +155,12 @@ def test_a_driver_that_hangs_does_not_hold_the_parent(monkeypatch: pytest.Monkey
 
 def sampler_threads() -> list[threading.Thread]:
     return [one for one in threading.enumerate() if one.name == "tfdyno telemetry"]
+
+
+def test_the_load_of_now_is_the_newest_point() -> None:
+    with child(BUSY) as pid, Sampler(pid, interval_s=QUICK_S) as sampler:
+        points(sampler, 1)
+        found = sampler.load()
+    assert Sampler().load() == {}
+    assert found["memory_bytes"] > 0
+    assert set(found) <= {"cpu_ratio", "memory_bytes", "cards"}

@@ -305,8 +305,7 @@ def _outcome(
     scaling: tuple[ScaleOut, ...] = ()
     offer = best.candidate.offer if best else None
     if best and offer and offer.gpu_fraction >= 1.0:
-        gpu = gpus[best.candidate.gpu]
-        scaling = scaling_of(predictor, gpu, offer, request.global_batch_size)
+        scaling = scaling_of(predictor, gpus[best.candidate.gpu], offer, request.global_batch_size)
     rows = _deciding(request, advice)
     open_fits = tuple(dict.fromkeys(one.gpu_name for one in rows))
     advice = replace(advice, notes=notes, scaling=scaling, open_fits=open_fits)

@@ -1,5 +1,5 @@
 """The steps of a project, run and reported.
 
-Others use ``report``, ``results``, ``run``, ``runs``, ``runs_removal``, ``start``; the rest is
-private.
+Others use ``live``, ``report``, ``results``, ``run``, ``runs``, ``runs_removal``, ``start``,
+``walk``; the rest is private.
 """

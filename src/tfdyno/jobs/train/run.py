@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from tfdyno.core.base.untyped import Value
     from tfdyno.probe.machine.spot import Notice
-    from tfdyno.probe.telemetry.telemetry_points import Point
 
 STOP_GRACE_S = 600.0
 """The time for the last checkpoint after a request to end; a second Ctrl-C does not wait for it."""
@@ -326,25 +325,8 @@ def _events_kept(run: Run, sampler: Sampler) -> Iterator[Callable[[str], None]]:
     if run.process and run.process.rank:
         yield lambda _line: None
         return
-    with RunEvents(run.folder, lambda: load_of(sampler.latest)) as events:
+    with RunEvents(run.folder, sampler.load) as events:
         yield events.take
-
-
-def load_of(point: Point | None) -> dict[str, Any]:
-    """Return what is busy at a moment; what cannot be read is left out."""
-    if point is None:
-        return {}
-    cards = [
-        {
-            "index": one.index,
-            "utilisation_ratio": one.reading.utilisation_ratio,
-            "memory_bytes": one.reading.memory_bytes,
-            "power_w": one.reading.power_w,
-        }
-        for one in point.cards
-    ]
-    own = {"cpu_ratio": point.cpu_ratio, "memory_bytes": point.memory_bytes, "cards": cards}
-    return {name: value for name, value in own.items() if value is not None}
 
 
 @contextlib.contextmanager

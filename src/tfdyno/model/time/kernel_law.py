@@ -18,11 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfdyno.model.time.kernel_classes import LawClass, classed_kernels, product_sizes
-from tfdyno.model.time.kernel_table import (
-    LIBRARY_KINDS,
-    KernelTable,
-)
+from tfdyno.model.time.kernel_table import LIBRARY_KINDS, KernelTable, kept_by_kernels
+from tfdyno.model.time.law_classes import LawClass, classed
 from tfdyno.model.time.parts import memory_constant
 from tfdyno.model.time.peaks import peak_flops_per_s
 from tfdyno.model.time.products import Products, compute_seconds, product_card
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.product_rates import ProductRates
-    from tfdyno.core.choose.program import Program
+    from tfdyno.core.choose.program import Kernel, Program
     from tfdyno.core.choose.time_model import Constants
     from tfdyno.model.time.peaks import Unit
 
@@ -103,30 +100,30 @@ def work_of(
     table = KernelTable.of(program)
     each = table.by_kernel(batch_size)
     launches = np.maximum(each.launches, 1.0)
-    classed = classed_kernels(program, gpu, tf32_allowed=tf32_allowed)
+    by_class = classed(program, gpu, tf32_allowed=tf32_allowed)
     grown = batch_size / program.batch_size
     lanes = gpu.sm_count * INTEGER_LANES * gpu.boost_hz * clock_ratio
     compute = (table.flops @ np.array([1.0, batch_size])) / launches / lanes
-    for unit, chosen in classed.by_unit:
-        sizes = product_sizes(program.kernels, grown)[chosen]
+    for unit, chosen in by_class.by_unit:
+        sizes = _product_sizes(program.kernels, grown)[chosen]
         compute[chosen] = _products(sizes, gpu, unit, rates, clock_ratio)
     cuda = np.full(len(launches), np.inf)
-    turned = classed.turned
+    turned = by_class.turned
     if len(turned):
-        sizes = product_sizes(program.kernels, grown)[turned]
+        sizes = _product_sizes(program.kernels, grown)[turned]
         cuda[turned] = _products(sizes, gpu, "fp32", rates, clock_ratio)
-    for unit, chosen in classed.by_peak:
+    for unit, chosen in by_class.by_peak:
         rate = peak_flops_per_s(gpu, unit) * clock_ratio
         compute[chosen] = each.executed_flops[chosen] / launches[chosen] / rate
     return Work(
-        classes=classed.distinct,
-        class_index=classed.places,
+        classes=by_class.distinct,
+        class_index=by_class.places,
         launches=each.launches,
         compute_s=compute,
         memory_s=each.traffic_bytes / launches / gpu.memory_bytes_per_s,
         extra_s=each.extra_bytes / launches / gpu.memory_bytes_per_s,
         cuda_s=cuda,
-        looped=np.where(classed.in_loops, each.launches, 0.0),
+        looped=np.where(by_class.in_loops, each.launches, 0.0),
     )
 
 
@@ -137,6 +134,32 @@ def _products(
     products = Products(m=sizes[:, 0], n=sizes[:, 1], k=sizes[:, 2], batch=sizes[:, 3])
     card = product_card(gpu, unit, rates, clock_ratio=clock_ratio)
     return compute_seconds(products, card, rates.law)
+
+
+@kept_by_kernels
+def _product_sizes(kernels: tuple[Kernel, ...], grown: float) -> Floats:
+    """Return m, n, k and how many of them each kernel computes, at a batch ``grown`` so much.
+
+    Rows of kernels that no library computes are not a number.
+    """
+    none = (np.nan,) * 4
+    rows = [_sizes(one, grown) if one.kind in LIBRARY_KINDS else none for one in kernels]
+    return np.array(rows, dtype=float).reshape(-1, 4)
+
+
+def _sizes(kernel: Kernel, grown: float) -> tuple[float, float, float, float]:
+    def size(name: str) -> float:
+        return kernel.size(name, grown)
+
+    if kernel.kind == "gemm":
+        return size("m"), size("n"), size("k"), size("batch")
+    places, window = size("n") * size("output"), size("window")
+    channels_in, channels_out = size("cin"), size("cout")
+    if kernel.direction == "weight_gradient":
+        return channels_out, channels_in * window, places, 1.0
+    if kernel.direction == "input_gradient":
+        return places * window, channels_in, channels_out, 1.0
+    return places, channels_out, channels_in * window, 1.0
 
 
 def compute_constants(one: LawClass) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.explanation import Term
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.time_model import TimeModel
-    from tfdyno.model.time.kernel_classes import LawClass
+    from tfdyno.model.time.law_classes import LawClass
     from tfdyno.model.time.terms import Pricing
     from tfdyno.model.time.terms import Work as Amounts
     from tfdyno.model.time.timing import Timing

@@ -104,10 +104,22 @@ class Sampler:
             cost_ratio=cpu_s / wall_s if wall_s else 0.0,
         )
 
-    @property
-    def latest(self) -> Point | None:
-        """The newest point; None: there is none yet."""
-        return self._points[-1] if self._points else None
+    def load(self) -> dict[str, Any]:
+        """Return what was busy at the newest point; what could not be read is left out."""
+        if not self._points:
+            return {}
+        point = self._points[-1]
+        cards = [
+            {
+                "index": one.index,
+                "utilisation_ratio": one.reading.utilisation_ratio,
+                "memory_bytes": one.reading.memory_bytes,
+                "power_w": one.reading.power_w,
+            }
+            for one in point.cards
+        ]
+        own = {"cpu_ratio": point.cpu_ratio, "memory_bytes": point.memory_bytes, "cards": cards}
+        return {name: value for name, value in own.items() if value is not None}
 
     def _run(self, pid: int) -> None:
         """Take points until the child ends; what goes wrong ends the sampling, nothing else."""

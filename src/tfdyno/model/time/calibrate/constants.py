@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.card_file import SweptKernel
     from tfdyno.core.choose.product_rates import ProductRates
     from tfdyno.core.choose.time_model import Parameter, TimeModel
-    from tfdyno.model.time.kernel_classes import LawClass
+    from tfdyno.model.time.law_classes import LawClass
 
 PRIOR = 0.25
 """Standard deviation of a constant of the law on a card that was not swept, in log. Judgement: as

@@ -1,4 +1,4 @@
-"""The kernels of a program in classes of one law, and as the products that they compute."""
+"""Kernels in classes that are priced alike on one kind of card, at any batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tfdyno.model.time.peaks import Unit
 
     Booleans = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
     Indices = NDArray[np.intp]
 
 FIRST_CHANNELS_LAST_TF32 = 9.0
@@ -66,7 +65,7 @@ class Classed(NamedTuple):
     in_loops: Booleans
 
 
-def classed_kernels(program: Program, gpu: Gpu, *, tf32_allowed: bool) -> Classed:
+def classed(program: Program, gpu: Gpu, *, tf32_allowed: bool) -> Classed:
     """Sort the kernels of a program by what the card has of units and rates."""
     dtypes = _library_dtypes(program.kernels)
     units = tuple((one, peak_unit(gpu, one, tf32_allowed=tf32_allowed)) for one in dtypes)
@@ -154,29 +153,3 @@ def _aligned(kernel: Kernel) -> bool:
     """Return whether rows of a float32 product begin at whole vectors, as the model decides it."""
     fixed = (n for n in ("m", "n", "k") if n not in kernel.dims_scaled)
     return all(prod(kernel.dims.get(name, (4,))) * 4 % ALIGNED_BYTES == 0 for name in fixed)
-
-
-@kept_by_kernels
-def product_sizes(kernels: tuple[Kernel, ...], grown: float) -> Floats:
-    """Return m, n, k and how many of them each kernel computes, at a batch ``grown`` so much.
-
-    Rows of kernels that no library computes are not a number.
-    """
-    none = (np.nan,) * 4
-    rows = [_sizes(one, grown) if one.kind in LIBRARY_KINDS else none for one in kernels]
-    return np.array(rows, dtype=float).reshape(-1, 4)
-
-
-def _sizes(kernel: Kernel, grown: float) -> tuple[float, float, float, float]:
-    def size(name: str) -> float:
-        return kernel.size(name, grown)
-
-    if kernel.kind == "gemm":
-        return size("m"), size("n"), size("k"), size("batch")
-    places, window = size("n") * size("output"), size("window")
-    channels_in, channels_out = size("cin"), size("cout")
-    if kernel.direction == "weight_gradient":
-        return channels_out, channels_in * window, places, 1.0
-    if kernel.direction == "input_gradient":
-        return places * window, channels_in, channels_out, 1.0
-    return places, channels_out, channels_in * window, 1.0
