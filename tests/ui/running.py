@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.ui.what_ifs import MODEL
@@ -29,6 +30,8 @@ class Running:
     port: int
     token: str
     process: subprocess.Popen[str]
+    folder: Path = Path()
+    """Whose results it shows, where a test says so."""
 
     def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
         """Ask with the token, unless ``authorization`` is something else; empty headers go away."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -10,6 +11,10 @@ from tests import past_runs
 from tests.past_runs import DOCUMENTS
 from tests.ui.running import Running, running
 from tests.ui.what_ifs import MODEL
+
+from tfdyno.core.choose.workload import Workload
+from tfdyno.store.run_events import RunEvents
+from tfdyno.store.run_folder import RunFolder, RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +106,7 @@ def shelf(tmp_path: Path) -> Iterator[Running]:
     shutil.copytree(DOCUMENTS, tmp_path / "answers")
     past_runs.two_runs(tmp_path)
     with running(MODEL, "--folder", str(tmp_path)) as found:
-        yield found
+        yield replace(found, folder=tmp_path)
 
 
 def test_the_results_of_the_folder_are_listed_and_compared(shelf: Running) -> None:
@@ -119,6 +124,30 @@ def test_the_results_of_the_folder_are_listed_and_compared(shelf: Running) -> No
     assert speed["words"] == "No difference, 1.083x (0.83–1.41, 99 %)"
 
 
+def test_what_runs_below_the_folder_is_listed_and_its_events_follow(shelf: Running) -> None:
+    run = RunFolder(shelf.folder / "runs" / "first")
+    run.prepare()
+    run.write(RunRecord(workload=Workload(reference="train.py", kind="script")))
+    with run.held(), RunEvents(run.path, dict) as events:
+        status, found = shelf.json("/api/live")
+        (row,) = found["rows"]
+        assert (status, row["kind"], row["state"]) == (200, "train", "running")
+        assert (row["title"], row["place"]) == ("train.py", "runs/first")
+        query = f"/api/events?id={row['id']}&from="
+        assert shelf.json(query + "0") == (200, {"events": [], "next": 0})
+        events.take('{"event": "steps", "epoch": 1, "step": 3, "loss": 0.5}')
+        status, told = shelf.json(query + "0")
+        assert [one["loss"] for one in told["events"]] == [0.5]
+        assert shelf.json(f"{query}{told['next']}")[1]["events"] == []
+    shutil.rmtree(run.path)
+
+
+@pytest.mark.parametrize("query", ["", "id=a", "id=a&from=0", "id=a&from=-1", "id=a&from=x"])
+def test_events_of_what_is_not_there_are_refused(shelf: Running, query: str) -> None:
+    status, found = shelf.json(f"/api/events?{query}")
+    assert (status, set(found)) == (400, {"error"})
+
+
 @pytest.mark.parametrize(
     "query", ["", "before=a", "before=a&after=b", "before=../../etc&after=passwd", "x=1"]
 )
@@ -128,7 +157,8 @@ def test_a_difference_of_what_is_not_there_is_refused(shelf: Running, query: str
 
 
 def test_results_are_for_who_has_the_token(shelf: Running) -> None:
-    for path in ("/api/results", "/api/difference?before=a&after=b"):
+    for path in ("/api/results", "/api/difference?before=a&after=b", "/api/live",
+                 "/api/events?id=a&from=0", "/api/recipe"):  # fmt: skip
         assert shelf.get(path, authorization="")[0] == 401
 
 

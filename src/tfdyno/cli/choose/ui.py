@@ -31,7 +31,7 @@ class _Options:
     )  # fmt: skip
     folder: Path = option(
         type=PATH, default=Path(), metavar="DIR",
-        help="Whose results the second page shows.  [default: this folder]",
+        help="Whose results and runs the other pages show.  [default: this folder]",
     )  # fmt: skip
     no_browser: bool = flag(help="Print the address and open nothing.")
     code: CodeOptions = group(CodeOptions)
@@ -44,7 +44,8 @@ def ui(options: _Options) -> int:
 
     It listens on this machine only, and runs no code but the trace of WORKLOAD, or of a model of
     Keras that you choose there. Each figure is the answer of a command, which stands beside it.
-    A second page has all results below a folder, side by side. Ctrl-C ends it.
+    A second page has all results below a folder, side by side; a third follows what runs there.
+    Ctrl-C ends it.
     """
     given = _workload(options)
     if not options.folder.is_dir():
