@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tests.chromium import Page
 
 RECORD = RunRecord(workload=Workload(reference="train.py", kind="script"))
-LOAD = {"cpu_ratio": 0.5, "memory_bytes": 2**30, "cards": [
-    {"index": 0, "utilisation_ratio": 0.875, "memory_bytes": 3 * 2**30, "power_w": 61.2}]}  # fmt: skip
+CARD = {"index": 0, "utilisation_ratio": 0.875, "memory_bytes": 3 * 2**30, "power_w": 61.2}
+LOAD = {"cpu_ratio": 0.5, "memory_bytes": 2**30, "cards": [CARD]}
 
 
 def event(kind: str, **more: object) -> str:
@@ -66,6 +66,7 @@ def test_a_training_is_followed_while_it_writes(
         tab.run("document.getElementById('language').click();")
         tab.wait(f"document.documentElement.lang === 'zh' && {READY}")
         assert "第 1 轮，共 2 轮" in shown(tab, ".run .tiles")
+        tab.open("about:blank")  # it would ask on
 
 
 @needs_browser
@@ -76,3 +77,4 @@ def test_where_nothing_runs_the_page_says_so(tab: Page, tmp_path: Path) -> None:
         tab.open(server.url.replace("/#", "/live?lang=en#"))
         tab.wait(READY)
         assert shown(tab, "#told").startswith("Nothing runs below this folder")
+        tab.open("about:blank")
