@@ -73,7 +73,7 @@ def _beside_step_s() -> float:
     call()
     times_s: list[float] = []
 
-    def take_turn(*_: object) -> None:
+    def take_turn(*_given: object) -> None:
         times_s.append(time.perf_counter())
         for _ in range(STEPS):
             call()
