@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.measurements import measurement
+from tests.measurements import measurement, run
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.store.results import FILE, SCHEMA_VERSION, Results
@@ -235,3 +235,13 @@ def test_a_value_that_was_tampered_with_is_told(results: Results) -> None:
         database.execute("UPDATE run SET noun = ?", (json.dumps(noun),))
     with pytest.raises(UsageError, match=r"results\.sqlite has a wrong value"):
         results.measurement()
+
+
+def test_what_runs_is_told_with_the_runs_that_it_has(results: Results) -> None:
+    assert results.running() == ()
+    results.start(measurement([], id="one"), key="a")
+    results.start(measurement([[0.5]], id="two"), key="b")
+    results.finish("one")
+    results.add_run("two", run([0.1] * 5, order=1))
+    (found,) = results.running()
+    assert (found.id, len(found.runs)) == ("two", 2)

@@ -14,7 +14,14 @@ from tfdyno.core.measure.measurement import Environment
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.search_space import SearchSpace
 from tfdyno.core.train.tuning import Trial
-from tfdyno.store.tuning_study import FILE, INSTALL, TuningStudy, check_optuna, has_begun
+from tfdyno.store.tuning_study import (
+    FILE,
+    INSTALL,
+    TuningStudy,
+    check_optuna,
+    has_begun,
+    read_trials,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +67,20 @@ def test_what_was_told_is_there_again(tmp_path: Path) -> None:
     assert again.space == SPACE
     assert again.place == PLACE
     assert again.left_running() == ()
+
+
+def test_trials_of_a_study_that_runs_are_read_beside_it(tmp_path: Path) -> None:
+    assert read_trials(tmp_path) == ()
+    (tmp_path / FILE).write_bytes(b"")
+    assert read_trials(tmp_path) == ()
+    (tmp_path / FILE).unlink()
+    first = study(tmp_path)
+    kept = [told(first, "measured", 10.0), told(first, "pruned", 5.0)]
+    first.ask(SPACE)  # it runs now
+    before = (tmp_path / FILE).read_bytes()
+    assert list(read_trials(tmp_path)) == kept
+    assert (tmp_path / FILE).read_bytes() == before
+    assert told(first, "measured", 20.0) in read_trials(tmp_path)
 
 
 def test_values_are_of_the_space_and_keep_their_types(tmp_path: Path) -> None:

@@ -10,13 +10,20 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.measurements import measurement
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.choose.workload import Workload
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.search_space import SearchSpace
+from tfdyno.core.train.tuning import Trial
 from tfdyno.jobs.project.live import QUIET, LiveReader, is_alive
+from tfdyno.store.results import Results
 from tfdyno.store.run_events import RunEvents
 from tfdyno.store.run_folder import LOCK_FILE, RUN_FILE, RunFolder, RunRecord
+from tfdyno.store.tuning_study import LOCK_FILE as TUNING
+from tfdyno.store.tuning_study import TuningStudy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,6 +116,34 @@ def test_a_record_that_is_half_written_is_left_out_until_it_is_whole(
     assert reader.running() == ((), ())
     (run.path / RUN_FILE).write_text(whole)
     assert len(reader.running()[0]) == 1
+
+
+def test_a_bench_that_runs_shows_the_runs_that_it_has(tmp_path: Path) -> None:
+    results, reader = Results(folder=tmp_path / "kept"), LiveReader(folder=tmp_path)
+    results.start(measurement([[0.5] * 4], id="one"), key="a")
+    (one,), _ = reader.running()
+    assert (one.kind, one.state, one.place) == ("bench", "running", "kept/results.sqlite:one")
+    (shown,) = reader.events(one.id, 0)["runs"]
+    assert (shown["step_s"], shown["steps"]) == (0.5, 4)
+    results.finish("one")
+    assert reader.running()[0] == ()
+
+
+def test_a_tuning_shows_the_trials_that_ended(tmp_path: Path) -> None:
+    folder, reader = tmp_path / "tuned", LiveReader(folder=tmp_path)
+    folder.mkdir()
+    study = TuningStudy(folder, seed=1)
+    space = SearchSpace(choices={"batch_size": (32, 64)})
+    with lock_folder(folder, TUNING):
+        number, values = study.ask(space)
+        study.tell(Trial(number=number, recipe=Recipe(), values=values, status="measured",
+                         samples_per_s=9.0, changes={"batch_size": "64"}))  # fmt: skip
+        (one,), _ = reader.running()
+        assert (one.kind, one.state, one.title) == ("tune", "running", "tuned")
+        (trial,) = reader.events(one.id, 0)["trials"]
+        assert (trial["samples_per_s"], trial["changes"]) == (9.0, {"batch_size": "64"})
+    (folder / TUNING).write_text(f"process {gone_process()} on {platform.node()}\n")
+    assert reader.running()[0] == ()
 
 
 def test_a_run_that_nobody_listed_is_refused(tmp_path: Path) -> None:
