@@ -76,7 +76,6 @@ UNTESTED_MODULES = {
     "runtime/trace/bridge", "process/child", "runtime/compile/child", "runtime/trace/count",
     "runtime/base/keras2", "runtime/workload/loop_step", "runtime/trace/recurrent",
     "runtime/workload/standins", "runtime/trace/step_jax",
-    "runtime/trace/child",
     # Read by kernels/hlo/test_plan.py and test_buffers.py.
     "runtime/trace/hlo_bridge",
     # Used by several rooms of jobs: with the jobs that use them.
