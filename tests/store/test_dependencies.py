@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,21 @@ def test_files_folders_and_variables_that_were_read_count(
     data.write_text("8")
     assert hold(known)
     monkeypatch.setenv("WIDTH_OF_A_TEST", "")
+    assert not hold(known)
+
+
+def test_of_many_files_what_is_beyond_the_limit_counts_by_size_and_time(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.bin" for number in range(3)]
+    for path in paths:
+        with path.open("wb") as file:
+            file.truncate(MOST_READ_BYTES // 2)
+    known = dependencies({}, [*map(str, paths)])
+    assert [fact.endswith(" ns") for fact in known.read.values()] == [False, False, True]
+    assert hold(known)
+    for path in paths[:2]:
+        path.touch()
+    assert hold(known)  # the same bytes
+    os.utime(paths[2], ns=(1, 1))
     assert not hold(known)
 
 

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 MOST_READ_BYTES = 16 << 20
-"""Data files that are larger count by size and time of change."""
+"""So much of the files that were read counts by content, what is beyond by size and time."""
 SELF_AWARE = frozenset(
     "inspect linecache tokenize lineno f_lineno tb_lineno co_firstlineno co_lines co_positions "
     "co_lnotab co_linetable __code__ getsource get_source to_code marshal dill cloudpickle".split()
 )
 """Names by which code reaches its own text, its line numbers, or a digest with these in it."""
+_BY_TIME = " ns"
+"""Ends what tells of a file that counts by size and time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,7 @@ def dependencies(
         codes = {}
     return Dependencies(
         modules={path: Module(sha256=one, code=codes.get(path, "")) for path, one in files.items()},
-        read={path: _fact_of(Path(path)) for path in read},
+        read=dict(_facts_of(read)),
         variables={name: _value_of(name) for name in variables},
     )
 
@@ -81,7 +83,10 @@ def hold(known: Dependencies) -> bool:
         return (
             all(_value_of(name) == value for name, value in known.variables.items())
             and all(_is_same(Path(path), module) for path, module in known.modules.items())
-            and all(_fact_of(Path(path)) == fact for path, fact in known.read.items())
+            and all(
+                _fact_of(Path(path), by_time=fact.endswith(_BY_TIME)) == fact
+                for path, fact in known.read.items()
+            )
         )
     except OSError:
         return False
@@ -143,8 +148,19 @@ def _lambda_lines(node: ast.AST, first: int, last: int) -> Iterator[tuple[int, i
         yield from _lambda_lines(child, first, last)
 
 
-def _fact_of(path: Path) -> str:
-    """Return what tells of a change: names in a folder, the bytes of a file, or how large it is.
+def _facts_of(read: Iterable[str]) -> Iterator[tuple[str, str]]:
+    left_bytes = MOST_READ_BYTES
+    for path in read:
+        try:
+            size = Path(path).stat().st_size
+        except OSError:
+            size = 0
+        yield path, _fact_of(Path(path), by_time=size > left_bytes)
+        left_bytes -= min(size, left_bytes)
+
+
+def _fact_of(path: Path, *, by_time: bool) -> str:
+    """Return what tells of a change: names in a folder, the bytes of a file, or its size and time.
 
     Empty where it cannot be read.
     """
@@ -153,8 +169,8 @@ def _fact_of(path: Path) -> str:
         if stat.S_ISDIR(about.st_mode):
             names = sorted(one.name for one in path.iterdir() if one.name != "__pycache__")
             return hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()
-        if about.st_size > MOST_READ_BYTES or not stat.S_ISREG(about.st_mode):
-            return f"{about.st_size} bytes, {about.st_mtime_ns} ns"
+        if by_time or not stat.S_ISREG(about.st_mode):
+            return f"{about.st_size} bytes, {about.st_mtime_ns}{_BY_TIME}"
         return sha256_of(path)
     except OSError:
         return ""
