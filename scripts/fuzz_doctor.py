@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.base.untyped import Value
-    from tfdyno.core.doctor.finding import Language
+    from tfdyno.core.base.language import Language
     from tfdyno.jobs.doctor.doctor import Examined
 
 DATA = Path(__file__).parents[1] / "tests" / "data"

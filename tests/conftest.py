@@ -48,6 +48,7 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         shared = os.environ.get("TFDYNO_TEST_CACHE")  # of the stages of scripts/test
         patch.setenv("TFDYNO_CACHE", shared or str(base / "tfdyno-cache"))
         patch.delenv("VIRTUAL_ENV", raising=False)  # of whoever starts them: not that of the code
+        patch.setenv("TFDYNO_LANG", "en")  # whatever the locale of who tests
         patch.setenv("XDG_DATA_HOME", str(base / "data"))  # own prices, results, recalibration
         yield
 

@@ -71,7 +71,7 @@ UNIT_SUFFIXES = (
 UNTESTED_PACKAGES = {"rules"}
 UNTESTED_MODULES = {
     # Fields without logic: core/base/test_codec.py and the nouns' own tests below.
-    "core/base/untyped", "core/doctor/machine_facts", "core/choose/software",
+    "core/base/untyped", "core/base/language", "core/doctor/machine_facts", "core/choose/software",
     # What a child process runs: the tests of jobs/choose/trace.py and compile.py start it.
     "runtime/trace/bridge", "process/child", "runtime/compile/child", "runtime/trace/count",
     "runtime/base/keras2", "runtime/workload/loop_step", "runtime/trace/recurrent",

@@ -10,7 +10,7 @@ import pytest
 from tests.rules.cases import CASES
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.core.doctor.finding import LANGUAGES
+from tfdyno.core.base.language import LANGUAGES
 from tfdyno.rules.causes import Cause, all_causes, cause, groups, read_group
 from tfdyno.rules.log.explained import scan
 from tfdyno.rules.log.reader import template

@@ -11,7 +11,8 @@ from tests.rules.cases import CASES
 from tests.rules.made import likely, made, rule
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.core.doctor.finding import LANGUAGES, Diagnosis, Evidence
+from tfdyno.core.base.language import LANGUAGES
+from tfdyno.core.doctor.finding import Diagnosis, Evidence
 from tfdyno.core.doctor.machine_facts import MachineFacts
 from tfdyno.rules.causes import all_causes
 from tfdyno.rules.explain import diagnose

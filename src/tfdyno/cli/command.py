@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 import click
 
 from tfdyno.cli.answer import Answer, tell
+from tfdyno.words.base.language import ENGLISH, language_of_reader, speaking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from tfdyno.core.base.language import Language
 
     Answers = Callable[["Options"], Answer | int]
 
@@ -175,5 +178,14 @@ def command(
 
 
 def _run(options: type[Any], function: Answers[Any], **given: Any) -> int:
-    found = function(filled(options, given))
-    return tell(found, as_json=given["as_json"]) if isinstance(found, Answer) else found
+    with speaking(_language(given)):
+        found = function(filled(options, given))
+        return tell(found, as_json=given["as_json"]) if isinstance(found, Answer) else found
+
+
+def _language(given: Mapping[str, Any]) -> Language:
+    """Return the language of an answer: of JSON English, where nobody asks for another."""
+    if "lang" not in given:
+        return ENGLISH
+    asked: Language | None = given["lang"]
+    return asked or (ENGLISH if given["as_json"] else language_of_reader())

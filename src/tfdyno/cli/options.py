@@ -13,6 +13,7 @@ from tfdyno.cli.command import PATH, TEXT, flag, many, option
 from tfdyno.core.base import settings
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import LANGUAGES, Language
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -148,6 +149,10 @@ HTML = option(type=NewFile(), metavar="FILE", help="Write the report.")
 JSON = flag("--json", help="Print JSON.")
 QUIET = flag("-q", "--quiet", help="No progress on stderr.")
 VERBOSE = flag("-v", "--verbose", help="Show every stage.")
+LANG: Language | None = option(
+    "--lang", type=OneOf("language", LANGUAGES),
+    help="Language of text and page.  [default: that of TFDYNO_LANG, else of the locale]",
+)  # fmt: skip
 WAIT_FREE = flag(help="Wait until the GPU is free of others, or has room.")
 """What is done about others that hold memory of the cards."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
+from tfdyno.core.base.language import Language
 from tfdyno.core.choose.software import Knowledge
-from tfdyno.core.doctor.finding import Diagnosis, Finding, Language
+from tfdyno.core.doctor.finding import Diagnosis, Finding
 from tfdyno.core.doctor.machine_facts import MachineFacts
 from tfdyno.rules.causes import Cause, all_causes, cause
 from tfdyno.rules.ranking import Ranked, root_first
@@ -16,6 +17,7 @@ from tfdyno.rules.wording import finding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from tfdyno.core.base.language import Language
     from tfdyno.core.doctor.finding import Evidence
     from tfdyno.core.doctor.oom import OomReport
     from tfdyno.rules.log.explained import LogFacts

@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
+from tfdyno.core.base.language import Language
 from tfdyno.core.doctor.finding import Finding, FixStep
 from tfdyno.rules.condition import holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tfdyno.core.doctor.finding import Language
+    from tfdyno.core.base.language import Language
     from tfdyno.rules.causes import Cause, CauseStep, Words
     from tfdyno.rules.match import Match
 

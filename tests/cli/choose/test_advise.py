@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tfdyno.view.base.text import shown_width
 
 MODEL = f"{Path(__file__).parents[1].parent / 'data' / 'models' / 'small.py'}:convnet"
 QUICK = ("--route", "quick", "--batch-size", "64")
@@ -63,6 +66,28 @@ def test_the_report_is_written_whole_and_named(tmp_path: Path) -> None:
     assert done.stdout.rstrip().endswith(f"Report: {page}")
     assert page.read_text().rstrip().endswith("</html>")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_chinese_text_and_page_have_the_figures_of_the_english_ones(tmp_path: Path) -> None:
+    words = ("advise", MODEL, *QUICK, "--samples", "50000000", "--html", "page.html")
+    english, chinese = tfdyno(*words, cwd=tmp_path), tfdyno(*words, "--lang", "zh", cwd=tmp_path)
+    assert (english.stdout[:5], chinese.stdout[:2]) == ("Rent ", "租用")
+    rows = r"(\d+)% +([\d,]+) +([\d.,]+)"  # share of the memory, largest batch, step
+    assert re.findall(rows, english.stdout) == re.findall(rows, chinese.stdout) != []
+    assert max(map(shown_width, chinese.stdout.splitlines()[:-1])) <= 80
+    page = (tmp_path / "page.html").read_text()
+    assert '<html lang="zh-Hans">' in page
+    assert "<h2>什么会改变结论</h2>" in page
+
+
+def test_json_is_english_unless_a_language_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFDYNO_LANG", "zh")
+    words = ("advise", MODEL, *QUICK, "--gpu", "t4", "--json")
+    plain, asked = (json.loads(tfdyno(*words, *more).stdout) for more in ((), ("--lang", "zh")))
+    assert plain["headline"].startswith("Rent ")
+    assert asked["headline"].startswith("租用")
+    assert set(plain) == set(asked)
+    assert plain["ranking"][0]["verdict"] == asked["ranking"][0]["verdict"] == "feasible"
 
 
 @pytest.mark.parametrize(

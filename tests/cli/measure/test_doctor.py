@@ -205,6 +205,7 @@ def test_the_locale_chooses_the_language(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("TFDYNO_LANG")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert ("退出码" in printed(capsys, "--quick")[1]) is is_chinese

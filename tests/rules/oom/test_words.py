@@ -11,7 +11,7 @@ from tfdyno.core.doctor.oom import ChunkSize, LiveBuffer, OomReport
 from tfdyno.rules.oom.words import what_held
 
 if TYPE_CHECKING:
-    from tfdyno.core.doctor.finding import Language
+    from tfdyno.core.base.language import Language
 
 MIB = 2**20
 FULL = OomReport(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.advice import GIB, estimate, exactly
 
@@ -7,7 +9,9 @@ from tfdyno.core.base.interval import Interval
 from tfdyno.core.base.settings import EXECUTIONS
 from tfdyno.core.choose.program import Rematerialisation
 from tfdyno.core.choose.workload import Trace, Workload
+from tfdyno.view.base.text import shown_width
 from tfdyno.view.choose.estimate_text import estimate_text, headline
+from tfdyno.words.base.language import speaking
 
 NAMES = {"card": "Tesla T4", "other": "NVIDIA L4"}
 TRACE = Trace(
@@ -201,3 +205,14 @@ def test_what_is_too_large_by_the_quick_route_is_not_called_fitting() -> None:
     told = headline(doubtful, TRACE, NAMES)
     assert told.endswith("Probably does not fit (memory not compiled): 10.0 of 8 GiB.")
     assert "fits none of them" in text(doubtful, doubtful)
+
+
+def test_in_chinese_labels_are_aligned_by_columns_of_the_screen() -> None:
+    with speaking("zh"):
+        shown = estimate_text([estimate()], TRACE, NAMES, batch_source="as asked", width=80)
+    first, _, *details = shown.splitlines()
+    assert first.startswith("resnet，批大小 100，T4：单步约 100 ms")
+    rows = [line for line in details if line[:2] == "  " and line[2:3].strip()]
+    labels = [re.match(r"  \S+(?: 中)? {2,}", line) for line in rows]
+    assert len(labels) > 3
+    assert len({shown_width(label[0]) for label in labels if label}) == 1

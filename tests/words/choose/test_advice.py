@@ -8,14 +8,12 @@ from tests.advice import GIB, candidate, estimate, exactly, offer, run
 from tests.view.answers import advice
 
 from tfdyno.core.base.interval import Interval
-from tfdyno.core.choose.advice import Candidate, Title
 from tfdyno.core.measure.feed import Feeding
 from tfdyno.words.choose import advice as words
+from tfdyno.words.choose import reasons
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.advice import Run
-
-Picks = dict[Title, Candidate]
+    from tfdyno.core.choose.advice import Candidate, Run
 
 A100 = candidate("A100", 11.6, 5.24)
 H100 = candidate("H100", 6.7, 5.37)
@@ -62,7 +60,7 @@ def test_what_was_compiled_at_the_batch_is_said_and_a_baked_batch_has_no_way_out
     proven = replace(H100, estimate=estimate(fits_verified=True))
     assert words.fit_words(proven) == "Fits: 10.0 of 80 GiB, compiled at this very batch."
     baked = replace(H100, verdict="does not fit", estimate=estimate(**BIG, max_batch_size=None))
-    told = words.row_reason(baked, run(), stale=False)
+    told = reasons.row_reason(baked, run(), stale=False)
     assert told.endswith("; the batch is part of the model")
 
 
@@ -134,88 +132,6 @@ def test_doubt_about_memory_is_said(fits: str, start: str) -> None:
     assert words.fit_words(replace(H100, estimate=estimate(fits=fits))).startswith(start)
 
 
-def test_pick_reasons_compare_with_the_neighbour() -> None:
-    picks: Picks = {"cheapest": A100, "balanced": H100, "fastest": EIGHT}
-    reasons = {
-        title: words.pick_reason(title, picks, run(deadline_h=24), choices=9) for title in picks
-    }
-    # by hand: 5.37 / 5.24 = 1.025, 6.7 / 11.6 = 0.578; 29.53 / 5.37 = 5.5, 1.3 / 6.7 = 0.194
-    assert reasons == {
-        "cheapest": "lowest cost within 24 h of 9 choices",
-        "balanced": "2% dearer, 42% less time than the cheapest",
-        "fastest": "5.5x the price, 81% less time than the balanced one",
-    }
-
-
-def test_one_card_may_be_all_three_picks() -> None:
-    picks: Picks = {"cheapest": H100, "balanced": H100, "fastest": H100}
-    assert (
-        words.pick_reason("cheapest", picks, run(), choices=1)
-        == "nothing else meets the conditions"
-    )
-    assert words.pick_reason("cheapest", picks, run(), choices=3) == (
-        "lowest cost of 3 choices, and nothing finishes more than 3% sooner"
-    )
-    assert (
-        words.pick_reason("fastest", picks, run(), choices=3)
-        == "nothing finishes more than 3% sooner"
-    )
-    assert "nothing saves more time" in words.pick_reason("balanced", picks, run(), choices=3)
-
-
-def test_an_owned_card_is_compared_in_dollars_when_it_costs_nothing() -> None:
-    free = replace(OWN, cost_usd=exactly(0.0))
-    picks: Picks = {"cheapest": free, "balanced": H100, "fastest": H100}
-    reason = words.pick_reason("balanced", picks, run(), choices=2)
-    assert reason == "$5.40 more, 66% less time than the cheapest"
-
-
-@pytest.mark.parametrize(
-    ("one", "asked", "reason"),
-    [
-        (H100, run(), "memory traffic sets the pace"),
-        (H100, run(deadline_h=8.0), "may miss 8 h, memory traffic sets the pace"),
-        (H100, run(budget_usd=6.0), "may cost more than $6, memory traffic sets the pace"),
-        (
-            replace(H100, verdict="too late"),
-            run(deadline_h=5.0),
-            "takes 6.7 h, the limit is 5 h, memory traffic sets the pace",
-        ),
-        (
-            replace(H100, verdict="too dear"),
-            run(budget_usd=5.0),
-            "costs $5.40, the limit is $5, memory traffic sets the pace",
-        ),
-        (
-            candidate("Bare", 1.0, None),
-            run(),
-            "no price in the catalogue, memory traffic sets the pace",
-        ),
-        (
-            replace(H100, verdict="does not fit", estimate=estimate(**BIG, max_batch_size=56)),
-            run(),
-            "needs 10.5 of 7.6 GiB; batch up to 56 fits",
-        ),
-        (
-            replace(H100, verdict="does not fit", estimate=estimate(**BIG, max_batch_size=0)),
-            run(),
-            "needs 10.5 of 7.6 GiB; no batch fits",
-        ),
-        (
-            replace(H100, verdict="cannot run", tensorflow="cannot: 2.10 has no code for it"),
-            run(),
-            "2.10 has no code for it",
-        ),
-    ],
-)
-def test_a_row_says_the_one_thing_to_know(one: Candidate, asked: Run, reason: str) -> None:
-    assert words.row_reason(one, asked, stale=False) == reason
-
-
-def test_an_old_price_is_dated_in_its_row() -> None:
-    assert words.row_reason(H100, run(), stale=True).endswith(", price of 2026-10")
-
-
 def test_hardware_is_named_with_its_count_or_share() -> None:
     assert words.card(EIGHT) == "8 x H100"
     part = replace(H100, gpu_name="Tesla A10", offer=offer("a10", 1.0, gpu_fraction=0.167))
@@ -233,11 +149,11 @@ def test_words_never_say_that_what_is_too_large_should_fit() -> None:
     assert words.fit_words(doubtful) == (
         "Probably does not fit (memory not compiled): needs 10.5 of 7.6 GiB."
     )
-    assert words.row_reason(doubtful, EPOCHS, stale=False).startswith(
+    assert reasons.row_reason(doubtful, EPOCHS, stale=False).startswith(
         "probably does not fit (memory not compiled): needs 10.5 of 7.6 GiB; "
     )
     sure = replace(doubtful, estimate=estimate(**BIG, fits="no"))
-    assert words.row_reason(sure, EPOCHS, stale=False).startswith("needs 10.5 of 7.6 GiB; ")
+    assert reasons.row_reason(sure, EPOCHS, stale=False).startswith("needs 10.5 of 7.6 GiB; ")
 
 
 HUNGRY = Feeding(
@@ -248,7 +164,7 @@ HUNGRY = Feeding(
 
 def test_a_row_whose_gpus_wait_for_data_says_how_much_its_cpus_feed() -> None:
     late = replace(A100, estimate=estimate(bound_by="input"), feeding=HUNGRY)
-    assert words.row_reason(late, EPOCHS, stale=False) == (
+    assert reasons.row_reason(late, EPOCHS, stale=False) == (
         "waiting for input sets the pace, 8 vCPUs can feed 0.62 of an A100"
     )
     assert words.feed_line(late) == (
@@ -273,7 +189,7 @@ def test_cpus_that_keep_up_are_told_with_their_rate_alone() -> None:
     assert words.feed_line(enough) == (
         "Its 8 vCPUs can feed it: 1,500 samples/s (1,500–1,500), more than the 1,000 that it takes."
     )
-    assert "vCPU" not in words.row_reason(enough, EPOCHS, stale=False)
+    assert "vCPU" not in reasons.row_reason(enough, EPOCHS, stale=False)
 
 
 def test_without_a_measured_input_nothing_is_said_of_cpus() -> None:

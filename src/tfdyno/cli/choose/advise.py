@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from tfdyno.cli.options import check_writable
 from tfdyno.cli.progress import CLEAR, progress_line
 from tfdyno.cli.workload_options import workload_from
 from tfdyno.core.base.lasting import Lasting
+from tfdyno.words.base.language import ENGLISH, say, speaking
 
 if TYPE_CHECKING:
     from tfdyno.jobs.choose.advise import Outcome, Request
@@ -37,7 +39,8 @@ def advise(options: Options) -> Answer:
 
     gc.disable()  # one answer, then the process ends: looking for circles is a tenth of its time
     if is_service(options):
-        return size_service(options)
+        with speaking(ENGLISH):  # its sentences have no others yet
+            return replace(size_service(options), language=ENGLISH)
     request = _request(options)
     check(request)
     check_writable(options.html)
@@ -46,7 +49,7 @@ def advise(options: Options) -> Answer:
     def first(early: Outcome) -> None:
         # JSON is one document: there the first answer is a line of progress.
         if options.as_json:
-            progress(Lasting(f"first answer: {early.advice.headline}"))
+            progress(Lasting(say("first answer: {headline}", headline=early.advice.headline)))
         else:
             earlier.append(early)
             _show_first(early, options.show_all)
@@ -57,7 +60,13 @@ def advise(options: Options) -> Answer:
             progress=progress,
             first=first,
             refined=lambda family, so_far: progress(
-                Lasting(f"{family} compiled: {so_far.advice.headline}")
+                Lasting(
+                    say(
+                        "{family} compiled: {headline}",
+                        family=family,
+                        headline=so_far.advice.headline,
+                    )
+                )
             ),
         )
     return Answer(
@@ -68,7 +77,7 @@ def advise(options: Options) -> Answer:
             advice_text, outcome.advice, outcome.trace, show_all=options.show_all,
             report=str(options.html or ""),
         ),
-        head="\nFinal answer\n\n" if earlier else "",
+        head=say("\nFinal answer\n\n") if earlier else "",
     )  # fmt: skip
 
 

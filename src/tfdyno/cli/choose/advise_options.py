@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from tfdyno.cli.command import PATH, flag, option
-from tfdyno.cli.options import HTML, Filled, OneOf, Positive, Whole, Wholes
+from tfdyno.cli.options import HTML, LANG, Filled, OneOf, Positive, Whole, Wholes
 from tfdyno.cli.workload_options import PredictOptions
 from tfdyno.core.base.dataclass import dataclass
+from tfdyno.core.base.language import Language
 from tfdyno.core.base.settings import MOST_STEPS
 from tfdyno.core.choose.advice import Scenario
 
@@ -90,6 +91,7 @@ class Options(PredictOptions):
     output: Path | None = option(type=PATH, metavar="FILE", help="Serve: write the answer as JSON.")
     show_all: bool = flag("--all", help="Show every row.")
     html: Path | None = HTML
+    lang: Language | None = LANG
 
 
 def conditions_of(options: Options) -> Conditions:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, command, flag, option
-from tfdyno.cli.options import Filled, OneOf, Whole, Wholes
+from tfdyno.cli.options import LANG, Filled, OneOf, Whole, Wholes
 from tfdyno.cli.progress import progress_line
 from tfdyno.cli.workload_options import PredictOptions, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
 
 if TYPE_CHECKING:
     from tfdyno.jobs.choose.estimate import Answer as Estimated
@@ -48,6 +49,7 @@ class _Options(PredictOptions):
     explain: bool = flag(
         help="List the kernels behind the time: formula, numbers, constants, sources."
     )
+    lang: Language | None = LANG
 
 
 @command(_Options)

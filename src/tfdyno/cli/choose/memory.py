@@ -11,11 +11,12 @@ import click
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag, given, group, option
-from tfdyno.cli.options import JSON, QUIET, Filled, NewFile, OneOf, Whole, check_writable
+from tfdyno.cli.options import JSON, LANG, QUIET, Filled, NewFile, OneOf, Whole, check_writable
 from tfdyno.cli.progress import progress_line
 from tfdyno.cli.workload_options import CodeOptions, SoftwareOptions, WorkloadOptions, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
 from tfdyno.core.base.settings import Route
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class _Options:
     code: CodeOptions = group(CodeOptions)
     software: SoftwareOptions = group(SoftwareOptions)
     fresh: bool = flag(help="Trace again, whatever the cache has.")
+    lang: Language | None = LANG
     as_json: bool = JSON
     quiet: bool = QUIET
     verbose: bool = flag("-v", "--verbose", help="Every stage, and 40 rows of each table.")

@@ -6,16 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, command, flag, given, group, option, option_names, values_of
 from tfdyno.cli.measure.doctor_cluster import Cluster
-from tfdyno.cli.options import Telling
+from tfdyno.cli.options import LANG, Telling
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.doctor.finding import LANGUAGES, Language
+from tfdyno.core.base.language import Language
+from tfdyno.words.base.language import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,9 +78,7 @@ class _Options:
     show_ignored: bool = flag(help="Give every harmless message its reason.")
     cluster: bool = flag(help="Can several nodes train together? On each of them.")
     of_cluster: Cluster = group(Cluster)
-    lang: Language | None = option(
-        type=click.Choice(LANGUAGES), help="Without it: as the locale says."
-    )
+    lang: Language | None = LANG
     told: Telling = group(Telling)
 
 
@@ -101,7 +98,7 @@ def doctor(options: _Options) -> Answer | int:
         from tfdyno.cli.choose.can_run import support
 
         return support(options.gpu, options.tf, as_matrix=options.matrix)
-    language = options.lang or _language_of_locale()
+    language = spoken()
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         examined = _examined(options, language, progress)
     if options.save_env:
@@ -198,10 +195,3 @@ def _text(
         width=width,
         colour=colour,
     )
-
-
-def _language_of_locale() -> Language:
-    import os
-
-    told = (os.environ.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    return "zh" if next(filter(None, told), "").lower().startswith("zh") else "en"

@@ -8,8 +8,6 @@ from tfdyno.core.base.dataclass import dataclass
 
 Verdict = Literal["proven", "likely", "possible"]
 Severity = Literal["error", "warning", "note"]
-Language = Literal["en", "zh"]
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from tfdyno.catalog.gpus import find
 from tfdyno.catalog.offers import data_dir
 from tfdyno.core.choose.recalibration import Subject
 from tfdyno.store.recalibration import Anchors
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,11 +53,26 @@ def notes_on(found: Iterable[tuple[str, Recalibration]]) -> tuple[str, ...]:
     if not told:
         return ()
     anchors = {id(anchor): anchor for _, one in told for anchor in one.anchors}.values()
-    where = ", ".join(f"{find(one.card).name} on {one.measured_on} ({one.factor_ratio:.2f} times "
-                      "its estimate)" for one in anchors)  # fmt: skip
-    own = [f"{find(card).name} in full" for card, one in told if one.own_card]
+    where = ", ".join(
+        say(
+            "{card} on {date} ({ratio:.2f} times its estimate)",
+            card=find(one.card).name,
+            date=one.measured_on,
+            ratio=one.factor_ratio,
+        )
+        for one in anchors
+    )
+    own = [say("{card} in full", card=find(card).name) for card, one in told if one.own_card]
     others = sorted({one.factor_ratio for _, one in told if not one.own_card})
     if others:
-        spread = " to ".join(f"{value:.2f}" for value in dict.fromkeys((others[0], others[-1])))
-        own.append(f"other cards, in part, by a factor of {spread}")
-    return (f"Times rest on your own measurement: {where}; it moved {' and '.join(own)}.",)
+        spread = say(" to ").join(
+            f"{value:.2f}" for value in dict.fromkeys((others[0], others[-1]))
+        )
+        own.append(say("other cards, in part, by a factor of {spread}", spread=spread))
+    return (
+        say(
+            "Times rest on your own measurement: {where}; it moved {own}.",
+            where=where,
+            own=say(" and ").join(own),
+        ),
+    )

@@ -22,7 +22,7 @@ from tfdyno.model.choose.cost import (
     steps_of,
     whole_hours,
 )
-from tfdyno.words.choose.advice import row_reason
+from tfdyno.words.choose.reasons import row_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

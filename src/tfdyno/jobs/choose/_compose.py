@@ -14,6 +14,8 @@ from tfdyno.jobs.choose._candidates import card_of, on_its_machines
 from tfdyno.jobs.choose._changes import buying_of, changes_of
 from tfdyno.jobs.choose.market import scenario_words
 from tfdyno.jobs.choose.picks import sober_picks, told_picks
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 from tfdyno.words.choose.advice import headline
 from tfdyno.words.choose.hours import validation_words
 from tfdyno.words.memory.basis import standings
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from tfdyno.jobs.choose.market import Supply
     from tfdyno.jobs.choose.predict import Predictor
 
-IN_TIME = "data arrive in time: no limit by disk, network or decoding"
+IN_TIME = say_later("data arrive in time: no limit by disk, network or decoding")
 
 
 def compose(
@@ -126,65 +128,106 @@ def _assumptions(
     trace, assumption = predictor.traced.trace, assumed()
     precision = predictor.precision or trace.policy
     found = {
-        "batch": f"{predictor.batch_size:,} per replica ({predictor.batch_source}){_baked(trace)}",
+        "batch": say(
+            "{batch:,} per replica ({source}){baked}",
+            batch=predictor.batch_size,
+            source=named(predictor.batch_source),
+            baked=_baked(trace),
+        ),
         "length": _length(run, ranking),
         "validation": validation_words(run, trace.validation, trace.workload.mode),
-        "precision": precision + ("" if predictor.precision else " (the script's own)"),
+        "precision": precision + ("" if predictor.precision else say(" (the script's own)")),
         "execution": _execution(predictor, ranking),
         "software": _software(predictor.traced.software),
         "scaling": _scaling(ranking, run, predictor),
         "scenario": f"{run.scenario}: {scenario_words(run.scenario)}",
-        "TensorFlow": f"the official Linux wheel of {tensorflow}",
-        "memory": f"peak memory {standings([one.estimate for one in ranking])}" if ranking else "",
+        "TensorFlow": say("the official Linux wheel of {tensorflow}", tensorflow=tensorflow),
+        "memory": say(
+            "peak memory {standings}", standings=standings([one.estimate for one in ranking])
+        )
+        if ranking
+        else "",
         "optimizer": trace.optimizer,
-        "input": feeder.assumption() if feeder else IN_TIME,
+        "input": feeder.assumption() if feeder else say(IN_TIME),
     }
     if any(one.spot for one in ranking):
-        found["spot"] = f"{assumption.spot_overhead_ratio:.0%} more hours for restarts"
+        found["spot"] = say(
+            "{ratio:.0%} more hours for restarts",
+            ratio=assumption.spot_overhead_ratio,
+        )
     if any(one.offer and one.offer.provider != OWNED for one in ranking):
-        found["start-up"] = f"{assumption.start_up_s / 60.0:g} min until a rented machine is ready"
+        found["start-up"] = say(
+            "{minutes:g} min until a rented machine is ready",
+            minutes=assumption.start_up_s / 60.0,
+        )
     if any(one.estimate.execution == "graph" for one in ranking):
-        found["graph building"] = f"{assumption.graph_build_s:g} s per GPU before the first step"
+        found["graph building"] = say(
+            "{seconds:g} s per GPU before the first step",
+            seconds=assumption.graph_build_s,
+        )
     if any(one.offer and one.offer.provider == OWNED for one in ranking):
-        found["electricity"] = f"${assumption.electricity_usd_per_kwh:g} per kWh for owned cards"
+        found["electricity"] = say(
+            "${price:g} per kWh for owned cards",
+            price=assumption.electricity_usd_per_kwh,
+        )
     shares = {one.offer.gpu_fraction for one in ranking if one.offer}
     if min(shares, default=1.0) < 1.0:
-        found["virtual GPUs"] = "their share of memory, multiprocessors and bandwidth, no more"
+        found["virtual GPUs"] = say("their share of memory, multiprocessors and bandwidth, no more")
     return {name: text for name, text in found.items() if text}
 
 
 def _baked(trace: Trace) -> str:
-    return "" if trace.marker else ", part of the model: the largest batch is not known"
+    return "" if trace.marker else say(", part of the model: the largest batch is not known")
 
 
 def _length(run: Run, ranking: Sequence[Candidate]) -> str:
     if run.length == "steps":
-        return (
-            f"{run.steps:,} optimizer steps on every row ({run.length_source}): more GPUs see "
-            "more samples in them; --samples holds the data instead"
+        return say(
+            "{steps:,} optimizer steps on every row ({source}): more GPUs see "
+            "more samples in them; --samples holds the data instead",
+            steps=run.steps,
+            source=named(run.length_source),
         )
     several = any(one.count > 1 for one in ranking)
-    shared = ", which several GPUs share" if several else ""
-    return f"{run.samples:,} samples ({run.length_source}){shared}"
+    shared = say(", which several GPUs share") if several else ""
+    return say(
+        "{samples:,} samples ({source}){shared}",
+        samples=run.samples,
+        source=named(run.length_source),
+        shared=shared,
+    )
 
 
 def _execution(predictor: Predictor, ranking: Sequence[Candidate]) -> str:
     if predictor.execution:
-        return f"{predictor.execution} everywhere"
+        return say("{execution} everywhere", execution=predictor.execution)
     one, many = predictor.execution_for(1), predictor.execution_for(2)
-    said = one if one == many else f"{one} on one GPU, {many} on several, as Keras does"
+    said = (
+        one
+        if one == many
+        else say("{one} on one GPU, {many} on several, as Keras does", one=one, many=many)
+    )
     left = any(row.count == 1 and row.estimate.execution != one for row in ranking)
-    return f"{said}; graph where XLA cannot compile" if left else said
+    return say("{said}; graph where XLA cannot compile", said=said) if left else said
 
 
 def _software(one: Software) -> str:
     """Return the release that is answered for, why, and whose measured steps stand behind it."""
     behind = next(each for each in generations() if each.name == one.generation)
-    why = {"asked": "as asked", "installed": "installed here", "newest": "the newest known"}
+    why = {
+        "asked": say("as asked"),
+        "installed": say("installed here"),
+        "newest": say("the newest known"),
+    }
     first, last = behind.tensorflow_measured
-    return (
-        f"{one.name} ({why[one.chosen]}); times rest on measured steps of TensorFlow {first} to "
-        f"{last}: {behind.summary}"
+    return say(
+        "{software} ({why}); times rest on measured steps of TensorFlow {first} to {last}: "
+        "{summary}",
+        software=one.name,
+        why=why[one.chosen],
+        first=first,
+        last=last,
+        summary=named(behind.summary),
     )
 
 
@@ -192,12 +235,16 @@ def _scaling(ranking: Sequence[Candidate], run: Run, predictor: Predictor) -> st
     if all(one.count == 1 for one in ranking):
         return ""
     if run.holds == "global batch":
-        return f"global batch {predictor.batch_size:,} held, shared among the GPUs"
+        return say(
+            "global batch {batch:,} held, shared among the GPUs",
+            batch=predictor.batch_size,
+        )
     if predictor.traced.trace.workload.mode == "infer":
-        return f"every GPU serves batches of {predictor.batch_size:,} by itself"
-    return (
-        f"batch {predictor.batch_size:,} on every GPU, so the global batch grows with their "
-        "number: the learning rate has to follow"
+        return say("every GPU serves batches of {batch:,} by itself", batch=predictor.batch_size)
+    return say(
+        "batch {batch:,} on every GPU, so the global batch grows with their "
+        "number: the learning rate has to follow",
+        batch=predictor.batch_size,
     )
 
 

@@ -12,6 +12,8 @@ from tfdyno.core.measure.feed import Feed, FeedLaw
 from tfdyno.model.measure.feed_law import law_of
 from tfdyno.model.measure.feeding import fed, feeding
 from tfdyno.words.base.amounts import listed, plural
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 from tfdyno.words.data.feed import assumption_words
 
 if TYPE_CHECKING:
@@ -63,8 +65,15 @@ class Feeder:
         silent = [one for one in ranking if one.offer and one.feeding is None]
         if not silent:
             return ()
-        told = "names no number of vCPUs" if len(silent) == 1 else "name no number of vCPUs"
-        named: list[str] = [pick.title for pick in picks if pick.candidate.feeding is None]
-        which = f", the {listed(named)} pick among them" if named else ""
-        alone = "their hours are those of the GPU alone."
-        return (f"{plural(len(silent), 'offer')} {told}{which}: {alone}",)
+        named = [named(pick.title) for pick in picks if pick.candidate.feeding is None]
+        which = say(", the {named} pick among them", named=listed(named)) if named else ""
+        return (
+            say(
+                "{offers} names no number of vCPUs{which}: their hours are those of the GPU alone."
+                if len(silent) == 1
+                else "{offers} name no number of vCPUs{which}: "
+                "their hours are those of the GPU alone.",
+                offers=plural(len(silent), "offer"),
+                which=which,
+            ),
+        )

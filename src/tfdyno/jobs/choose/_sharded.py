@@ -9,6 +9,7 @@ from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.choose.compile import compile_sharded
 from tfdyno.jobs.choose.predict import family_name
 from tfdyno.model.time.sharding import held_beside, planned
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,7 +55,7 @@ def compiled_sharding(
                 kind=plan.kind, cards=plan.replicas, progress=progress,
             )  # fmt: skip
         except ToolError as error:
-            progress(f"{plan.kind} keeps its formula: {error}")
+            progress(say("{kind} keeps its formula: {error}", kind=plan.kind, error=error))
             return None
 
     found = []

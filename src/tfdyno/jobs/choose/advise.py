@@ -40,6 +40,8 @@ from tfdyno.jobs.choose.predict import (
 from tfdyno.jobs.choose.settling.open_fits import deciding
 from tfdyno.jobs.choose.verify import is_proof_kept, needs_proof, prove, unproven
 from tfdyno.jobs.machine.card_files import sweep_notes
+from tfdyno.words.base.language import say
+from tfdyno.words.choose.hours import unread_validation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,19 +144,15 @@ def check(request: Request) -> None:
         check_release(request.tensorflow)
 
 
-def _unread_validation(trace: Trace) -> tuple[str, ...]:
-    if trace.validation is None or trace.validation.samples is not None:
-        return ()
-    return (
-        "Validation is not in hours and cost: how long its data are cannot be read; "
-        "give fit its validation_steps.",
-    )
-
-
 def _unused_network(request: Request) -> tuple[str, ...]:
     if not request.network or request.conditions.max_nodes > 1:
         return ()
-    return (f"{request.network} is in no row: one machine is weighed at a time; give --max-nodes.",)
+    return (
+        say(
+            "{network} is in no row: one machine is weighed at a time; give --max-nodes.",
+            network=request.network,
+        ),
+    )
 
 
 def _next_family(
@@ -296,7 +294,7 @@ def _outcome(
         *fits.told(request, market, best.candidate if best else None),
         *price_notes(request.conditions),
         *advice.notes,
-        *_unread_validation(trace),
+        *unread_validation(trace.validation),
         *faults_of_xla(predictor, advice, gpus),
         *_unused_network(request),
         *notes_on(measured.items()),

@@ -12,6 +12,7 @@ from tfdyno.jobs.choose._candidates import card_of
 from tfdyno.jobs.choose._request import Request, run_of
 from tfdyno.jobs.choose.predict import Predictor, shared_batch
 from tfdyno.model.choose.cost import steps_of
+from tfdyno.words.base.language import say
 from tfdyno.words.choose.advice import card
 from tfdyno.words.choose.fits import added_fits, left_out_fit, unseen_fits
 
@@ -143,7 +144,9 @@ def all_fits(
         else:
             counted.append((number, predictor))
     else:
-        notes.append(unseen_fits(MOST_FITS + 1, f"only the first {MOST_FITS} are traced"))
+        notes.append(
+            unseen_fits(MOST_FITS + 1, say("only the first {count} are traced", count=MOST_FITS))
+        )
     if not counted:
         raise UsageError(
             f"the length of no call of fit in {workload.reference} is known",

@@ -41,13 +41,14 @@ from tfdyno.jobs.choose.predict import (
 from tfdyno.jobs.choose.trace import Traced
 from tfdyno.jobs.choose.verify import proved
 from tfdyno.jobs.machine.card_files import sweep_notes
+from tfdyno.words.base.language import say, say_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 DETAILED_CARDS = 8
 """Up to so many cards the answer carries layers and roofline; more would be megabytes."""
-NOT_COMPILED = "Nothing was compiled: the step runs without XLA."
+NOT_COMPILED = say_later("Nothing was compiled: the step runs without XLA.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,8 +269,12 @@ def _without_network(found: Sequence[Estimate]) -> tuple[str, ...]:
         joined = one.network or (one.link and is_network(find_link(one.link)))
         if one.link and one.replicas > most and not joined:
             return (
-                f"More than {most} x {gpu.name} need several machines: the network between them "
-                "is not in these numbers; name it with --network.",
+                say(
+                    "More than {most} x {gpu} need several machines: the network between them "
+                    "is not in these numbers; name it with --network.",
+                    most=most,
+                    gpu=gpu.name,
+                ),
             )
     return ()
 
@@ -281,16 +286,23 @@ def network_notes(request: EstimateRequest, found: Sequence[Estimate]) -> tuple[
     notes = _without_network(found)
     if request.network and all(one.nodes == 1 for one in found):
         notes += (
-            f"{request.network} joins machines, and one machine holds these GPUs: it is not in "
-            "these numbers; give --nodes, or --gpus-per-node.",
+            say(
+                "{network} joins machines, and one machine holds these GPUs: it is not in "
+                "these numbers; give --nodes, or --gpus-per-node.",
+                network=request.network,
+            ),
         )
     if not request.network:
         joined = (one for one in found if one.nodes > 1)
         alone = next(((find(one.gpu), one.network) for one in joined), None)
         if alone and own_network(alone[0]):
             notes += (
-                f"{alone[0].name} is the only GPU of its machine: {alone[1]} is taken between "
-                "them; name another with --network.",
+                say(
+                    "{gpu} is the only GPU of its machine: {network} is taken between them; "
+                    "name another with --network.",
+                    gpu=alone[0].name,
+                    network=alone[1],
+                ),
             )
     return notes
 
@@ -315,14 +327,19 @@ def _by_route(
 
     gpus = tuple(filter(is_compiled, request.gpus))
     if not gpus:
-        return predictor, (NOT_COMPILED,)
+        return predictor, (say(NOT_COMPILED),)
     compiled, notes = add_compiled(predictor, gpus, progress=progress)
     if _single(request):
         try:
             size = _first_share(request) or compiled.batch_size
             compiled = proved(compiled, request.gpus[0], size, progress)
         except ToolError as error:
-            notes += (f"Memory is that of a program for every batch: {str(error).rstrip('.')}.",)
+            notes += (
+                say(
+                    "Memory is that of a program for every batch: {reason}.",
+                    reason=str(error).rstrip("."),
+                ),
+            )
     return replace(compiled, exact_time=True), notes
 
 
@@ -356,5 +373,8 @@ def _first_share(request: EstimateRequest) -> int:
 
 def _source(request: EstimateRequest, predictor: Predictor) -> str:
     if request.global_batch_size:
-        return f"a global batch of {request.global_batch_size:,}, shared"
+        return say(
+            "a global batch of {batch:,}, shared",
+            batch=request.global_batch_size,
+        )
     return predictor.batch_source

@@ -11,6 +11,7 @@ from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.settings import MOST_SAMPLES
 from tfdyno.jobs.choose.compile import TooLargeError, cached_exact, compile_exact
 from tfdyno.jobs.choose.predict import family_name
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +41,11 @@ def left_out(gpus: Iterable[Gpu]) -> tuple[str, ...]:
 
 
 def _kept(families: str, reason: str) -> str:
-    return f"compute capability {families} keeps the quick answer: {reason.rstrip('.')}."
+    return say(
+        "compute capability {families} keeps the quick answer: {reason}.",
+        families=families,
+        reason=reason.rstrip("."),
+    )
 
 
 def add_cached(predictor: Predictor, gpus: Iterable[Gpu]) -> Predictor:

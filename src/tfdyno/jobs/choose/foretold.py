@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.compiler import CompilePlace, faults_at, patterns_of, warning_of
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,14 +57,23 @@ def without_xla(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
     if not left:
         return ()
     names = [gpu.name for gpu in left.values()]
-    shown = ", ".join((*names[:MOST_NAMES], *(["…"] if len(names) > MOST_NAMES else [])))
-    who = f"{shown} is" if len(names) == 1 else f"{len(names)} cards ({shown}) are"
+    shown = say(", ").join((*names[:MOST_NAMES], *(["…"] if len(names) > MOST_NAMES else [])))
+    who = (
+        say("{card} is", card=shown)
+        if len(names) == 1
+        else say("{count} cards ({shown}) are", count=len(names), shown=shown)
+    )
     capabilities = sorted({gpu.compute_capability for gpu in left.values()}, key=float)
     return (
-        f"{who} answered for in graph execution (jit_compile=False): XLA, the default of "
-        f"fit in Keras 3, fails on compute capability {', '.join(capabilities)} with the "
-        f"official wheel of {predictor.traced.software.name}. XLA runs in NVIDIA's container or "
-        "with CUDA 12.8 (--execution xla), and with Keras on JAX (--backend jax).",
+        say(
+            "{who} answered for in graph execution (jit_compile=False): XLA, the "
+            "default of fit in Keras 3, fails on compute capability {capabilities} "
+            "with the official wheel of {software}. XLA runs in NVIDIA's container or "
+            "with CUDA 12.8 (--execution xla), and with Keras on JAX (--backend jax).",
+            who=who,
+            capabilities=say(", ").join(capabilities),
+            software=predictor.traced.software.name,
+        ),
     )
 
 

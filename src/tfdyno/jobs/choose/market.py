@@ -22,6 +22,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
 from tfdyno.core.choose.advice import Scenario
 from tfdyno.core.choose.hardware import OWNED, UNKNOWN_PRICE_RANGE, VENDOR, Gpu, Offer, PriceRange
+from tfdyno.words.base.language import say, say_later
 from tfdyno.words.choose.offers import left_out_note
 
 if TYPE_CHECKING:
@@ -109,13 +110,17 @@ def price_notes(conditions: Conditions) -> tuple[str, ...]:
     file = conditions.offers_file
     reasons = [one.reasons for one in rejected_in(file)] if file else []
     damage = read_history().damage
-    told = f"Of the price history only what is sound counts: {damage}." if damage else ""
+    told = (
+        say("Of the price history only what is sound counts: {damage}.", damage=damage)
+        if damage
+        else ""
+    )
     return tuple(filter(None, (left_out_note(str(file), reasons), told)))
 
 
 def scenario_words(scenario: Scenario) -> str:
     """Return what a scenario leaves in the choice, as a sentence without a full stop."""
-    return _SCENARIOS[scenario]
+    return say(_SCENARIOS[scenario], power_w=SMALL_POWER_W)
 
 
 def is_stale(offer: Offer | None) -> bool:
@@ -126,11 +131,11 @@ def is_stale(offer: Offer | None) -> bool:
 
 
 _SCENARIOS: dict[Scenario, str] = {
-    "develop": "one GPU, no spot: an interruption loses a working session",
-    "research": "every card and every offer, spot included",
-    "industrial": "ECC memory, sold for running around the clock, no spot",
-    "edge": f"edge boards or at most {SMALL_POWER_W:.0f} W, forward pass only, nothing rented",
-    "serve": "capacity that stays (no spot), forward pass only",
+    "develop": say_later("one GPU, no spot: an interruption loses a working session"),
+    "research": say_later("every card and every offer, spot included"),
+    "industrial": say_later("ECC memory, sold for running around the clock, no spot"),
+    "edge": say_later("edge boards or at most {power_w:.0f} W, forward pass only, nothing rented"),
+    "serve": say_later("capacity that stays (no spot), forward pass only"),
 }
 
 

@@ -14,8 +14,10 @@ from tfdyno.model.choose.ties import (
     is_same_hardware,
     runner_up,
 )
-from tfdyno.words.choose.advice import card, pick_reason, spared_reason
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.choose.advice import card
 from tfdyno.words.choose.prices import decided_words, tie_words
+from tfdyno.words.choose.reasons import pick_reason, spared_reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
 
 TITLES: tuple[Title, ...] = ("cheapest", "balanced", "fastest")
 _TIES = {
-    "cheapest": ("cost", cost_ties),
-    "balanced": ("cost and time", both_ties),
-    "fastest": ("time", hours_ties),
+    "cheapest": (say_later("cost"), cost_ties),
+    "balanced": (say_later("cost and time"), both_ties),
+    "fastest": (say_later("time"), hours_ties),
 }
 """What each is picked for, and the others that the ranges do not tell from it there."""
 NOTICED_H = 5.0 / 60.0
@@ -76,9 +78,11 @@ def _told(title: Title, one: Candidate, reason: str, choices: Sequence[Candidate
     what, ties_of = _TIES[title]
     ties = ties_of(one, choices)
     names = dict.fromkeys(card(tie) for tie in ties if not is_same_hardware(tie, one))
-    sellers = dict.fromkeys(f"that of {tie.offer.provider}" for tie in ties if tie.offer)
+    sellers = dict.fromkeys(
+        say("that of {seller}", seller=tie.offer.provider) for tie in ties if tie.offer
+    )
     doubts = [cost_order(one, tie).unsure_by for tie in ties if title != "fastest"]
-    told = [reason, tie_words(what, list(names or sellers), doubts)]
+    told = [reason, tie_words(say(what), list(names or sellers), doubts)]
     after = runner_up(one, choices) if title == "cheapest" else None
     decider = cost_order(one, after).decided_by if after else ""
     if after:
@@ -86,7 +90,7 @@ def _told(title: Title, one: Candidate, reason: str, choices: Sequence[Candidate
     return Pick(
         title=title,
         candidate=one,
-        reason="; ".join(filter(None, told)),
+        reason=say("; ").join(filter(None, told)),
         ties=tuple(tie.slug for tie in ties),
         runner_up=after.slug if after else "",
         decided_by=decider,

@@ -9,6 +9,7 @@ from tfdyno.catalog.families import family_of
 from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.choose.compile import cached_real, compile_exact
 from tfdyno.jobs.choose.predict import family_name
+from tfdyno.words.base.language import say
 from tfdyno.words.choose.advice import card
 
 if TYPE_CHECKING:
@@ -72,10 +73,16 @@ def prove(
     """
     family, batch_size = family_of(gpu), candidate.estimate.batch_size
     if candidate.estimate.execution != "xla":
-        return predictor, unproven(candidate, "the step runs without XLA there")
+        return predictor, unproven(candidate, say("the step runs without XLA there"))
     if not family.supported or family.slug in failed:
-        return predictor, unproven(candidate, "nothing could be compiled for it")
-    progress(f"verifying that {card(candidate)} holds batch {batch_size:,}")
+        return predictor, unproven(candidate, say("nothing could be compiled for it"))
+    progress(
+        say(
+            "verifying that {card} holds batch {batch:,}",
+            card=card(candidate),
+            batch=batch_size,
+        )
+    )
     try:
         return proved(predictor, gpu, batch_size, progress), ""
     except ToolError as error:
@@ -105,7 +112,9 @@ def proved(
 
 def unproven(candidate: Candidate, reason: str) -> str:
     """Say why no compile at the batch itself stands behind a candidate."""
-    return (
-        f"Memory of {card(candidate)} was not verified by a compile at batch "
-        f"{candidate.estimate.batch_size:,} itself: {reason}."
+    return say(
+        "Memory of {card} was not verified by a compile at batch {batch:,} itself: {reason}.",
+        card=card(candidate),
+        batch=candidate.estimate.batch_size,
+        reason=reason,
     )

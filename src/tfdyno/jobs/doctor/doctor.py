@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.core.doctor.finding import Diagnosis, Language
+from tfdyno.core.doctor.finding import Diagnosis
 from tfdyno.core.doctor.machine_facts import ChildFacts, GpuFacts, MachineFacts, ProbeResult
 from tfdyno.jobs.machine.knowledge import aged, capability_of, knowledge_of, tensorflow_of
 from tfdyno.rules.environment import environment_matches
@@ -19,6 +19,7 @@ from tfdyno.rules.explain import diagnose
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tfdyno.core.base.language import Language
     from tfdyno.core.doctor.oom import OomReport  # noqa: TC004  (nothing reads the types of an answer)
     from tfdyno.jobs.child.worker import ChildCrash
     from tfdyno.probe.machine.redact import Identity

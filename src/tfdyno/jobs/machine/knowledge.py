@@ -13,9 +13,9 @@ from tfdyno.core.choose.software import Knowledge
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tfdyno.core.base.language import Language
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.software import WheelSupport
-    from tfdyno.core.doctor.finding import Language
     from tfdyno.core.doctor.machine_facts import GpuFacts, MachineFacts
 
 

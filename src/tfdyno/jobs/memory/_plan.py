@@ -15,6 +15,7 @@ from tfdyno.jobs.choose.verify import proved
 from tfdyno.jobs.memory._weighing import Weighing, Wish
 from tfdyno.model.memory.memory_plan import chosen_of, closest_of, safe_of, time_ratio, undominated
 from tfdyno.words.base.amounts import of_gib
+from tfdyno.words.base.language import say, say_later
 from tfdyno.words.memory.basis import slower
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ _MOST_PROOFS = 4
 """Options that are compiled, best first, until one fits."""
 _FEW_RATIO, _TWO_RATIO = 0.5, 1.5
 """Bytes that an optimizer keeps over those of the weights: below, nothing worth; above, two."""
-COMPUTED = (
-    "Memory and times are computed from the traced step; no device was measured. Ratios are to the "
-    "script as it is on a card that had the room."
+COMPUTED = say_later(
+    "Memory and times are computed from the traced step; no device was "
+    "measured. Ratios are to the script as it is on a card that had the room."
 )
 
 
@@ -122,7 +123,7 @@ def _proven(weighing: Weighing, chosen: Option, gain: float) -> Option | None:
         try:
             predictor = proved(way.predictor, weighing.gpu, best.batch_size, weighing.progress)
         except ToolError as error:
-            weighing.notes.append(f"Nothing was compiled: {error}")
+            weighing.notes.append(say("Nothing was compiled: {error}", error=error))
             break
         later = replace(way, predictor=predictor)
         settled = later.option(best.batch_size, best.accumulation)
@@ -225,45 +226,67 @@ def plan_reasons(recipe: Recipe, chosen: PlannedOption, base: Option) -> dict[st
     total = one.batch_size * one.accumulation
     whole = of_gib(base.device_memory_bytes.best, base.usable_memory_bytes)
     said = {
-        "precision": f"Activations take half in {one.precision}; the weights stay float32."
+        "precision": say(
+            "Activations take half in {precision}; the weights stay float32.",
+            precision=one.precision,
+        )
         if one.precision.startswith("mixed_")
-        else f"As asked: {recipe.precision}.",
-        "execution": f"The step was weighed as {_executed(one)}.",
-        "batch_size": f"{total:,} samples at once are too many: as the script is they take {whole}."
+        else say("As asked: {precision}.", precision=recipe.precision),
+        "execution": say("The step was weighed as {executed}.", executed=_executed(one)),
+        "batch_size": say(
+            "{total:,} samples at once are too many: as the script is they take {whole}.",
+            total=total,
+            whole=whole,
+        )
         if one.accumulation > 1
-        else "The batch that was asked about.",
-        "accumulation": f"An update keeps its {total:,} samples."
+        else say("The batch that was asked about."),
+        "accumulation": say("An update keeps its {total:,} samples.", total=total)
         + (
-            f" BatchNormalization sees {one.batch_size:,} of them at a time."
+            say(
+                " BatchNormalization sees {batch:,} of them at a time.",
+                batch=one.batch_size,
+            )
             if "batch statistics" in chosen.learns_differently
             else ""
         ),
-        "remat": "Blocks compute their insides again in the backward pass: a step takes "
-        f"{one.recompute_ratio:.2f} times as long, computed from the traced step.",
+        "remat": say(
+            "Blocks compute their insides again in the backward pass: a step takes "
+            "{ratio:.2f} times as long, computed from the traced step.",
+            ratio=one.recompute_ratio,
+        ),
     }
     return {name: said[name] for name in diff(Recipe(), recipe)}
 
 
 def plan_notes(options: Sequence[Option], chosen: Option | None) -> tuple[str, ...]:
     """Return what nobody knows, and what is no setting of a recipe."""
-    notes = [COMPUTED]
+    notes = [say(COMPUTED)]
     if chosen and chosen.optimizer:
         notes.append(
-            f"The optimizer is no setting of a recipe: compile the model with {chosen.optimizer}, "
-            "which learns differently; find its learning rate anew."
+            say(
+                "The optimizer is no setting of a recipe: compile the model with "
+                "{optimizer}, which learns differently; find its learning rate anew.",
+                optimizer=chosen.optimizer,
+            )
         )
     if (chosen is None or chosen.optimizer) and (near := _may_fit(options)):
         notes.append(
-            f"Without another optimizer, {near.precision} at batch {near.batch_size:,} may fit "
-            "too: its range reaches below the limit. --route exact compiles it."
+            say(
+                "Without another optimizer, {precision} at batch {batch:,} may fit "
+                "too: its range reaches below the limit. --route exact compiles it.",
+                precision=near.precision,
+                batch=near.batch_size,
+            )
         )
     if any(one.optimizer for one in options):
         notes.append(
-            "Another optimizer learns differently: its memory and time were computed by putting it "
-            "in place of the script's own."
+            say(
+                "Another optimizer learns differently: its memory and time were computed "
+                "by putting it in place of the script's own."
+            )
         )
     if chosen and chosen.memory_made_by == "quick" and chosen.execution == "xla":
-        notes.append("Memory was not compiled: --route exact proves the chosen option.")
+        notes.append(say("Memory was not compiled: --route exact proves the chosen option."))
     return tuple(notes)
 
 
@@ -280,4 +303,6 @@ def _may_fit(options: Sequence[Option]) -> Option | None:
 
 
 def _executed(one: Option) -> str:
-    return "XLA compiles it" if one.execution == "xla" else "TensorFlow runs it without XLA"
+    return (
+        say("XLA compiles it") if one.execution == "xla" else say("TensorFlow runs it without XLA")
+    )

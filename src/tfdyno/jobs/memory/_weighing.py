@@ -14,6 +14,7 @@ from tfdyno.core.choose.auto_recipe import Option
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.jobs.choose.options import Way, computing_once
 from tfdyno.jobs.choose.predict import Predictor, StepSettings, predictor_for
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Trace
@@ -81,14 +82,16 @@ class Weighing:
 
     def _computing_again(self, plain: Predictor, optimizer: str) -> Predictor | None:
         if reason := _too_large(plain.traced.trace):
-            self.notes.append(f"Recomputing was not weighed: {reason}")
+            self.notes.append(say("Recomputing was not weighed: {reason}", reason=reason))
             return None
         return self._traced(plain, optimizer=optimizer, remat=REMAT)
 
     def _traced(self, plain: Predictor, *, optimizer: str, remat: str = "") -> Predictor | None:
         """Return the predictor of a precision with these changes; None and a note: it fails."""
-        what = " with ".join(filter(None, (remat and "recomputed blocks", optimizer)))
-        self.progress(f"weighing {what} in {plain.traced.trace.policy}")
+        what = say(" with ").join(filter(None, (remat and say("recomputed blocks"), optimizer)))
+        self.progress(
+            say("weighing {what} in {policy}", what=what, policy=plain.traced.trace.policy)
+        )
         workload = plain.traced.trace.workload
         try:
             return predictor_for(
@@ -98,7 +101,14 @@ class Weighing:
                 progress=self.progress,
             )
         except TfdynoError as error:
-            self.notes.append(f"Not weighed: {what} in {plain.traced.trace.policy}: {error}")
+            self.notes.append(
+                say(
+                    "Not weighed: {what} in {policy}: {error}",
+                    what=what,
+                    policy=plain.traced.trace.policy,
+                    error=error,
+                )
+            )
             return None
 
 
@@ -109,4 +119,7 @@ def _too_large(trace: Trace) -> str:
     held = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed <= _MOST_HOST_RATIO * held:
         return ""
-    return f"{needed / GIB:.1f} GiB of weights and state do not go well into this machine."
+    return say(
+        "{size:.1f} GiB of weights and state do not go well into this machine.",
+        size=needed / GIB,
+    )

@@ -34,6 +34,7 @@ from tfdyno.rules.match import Match
 from tfdyno.rules.wording import finding
 from tfdyno.store.cache import default_cache
 from tfdyno.words.base.amounts import of_gib
+from tfdyno.words.base.language import say, spoken
 from tfdyno.words.memory.plan import weighed_words
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def check(asked: Asked) -> None:
     if asked.execution:
         settings.one_of(asked.execution, settings.TRAINED_EXECUTIONS, "execution")
     if asked.plan and asked.workload.kind == "step_function":
-        what = f"there is no plan for {asked.workload.reference}"
+        what = say("there is no plan for {reference}", reference=asked.workload.reference)
         raise UsageError(what, why="a plan is for a training run by fit")
 
 
@@ -123,7 +124,7 @@ def _explained(log: str) -> Examined:
     from tfdyno.jobs.doctor.doctor import explain
     from tfdyno.probe.files.log_file import read_log
 
-    found = explain(read_log(None if log == "-" else Path(log)))
+    found = explain(read_log(None if log == "-" else Path(log)), language=spoken())
     if found.oom is None and not any(
         one.cause in (OOM, HOST_OOM) for one in found.diagnosis.findings
     ):
@@ -192,28 +193,33 @@ def memory_findings(
 def _fragments(need: AllocatorNeed) -> Finding:
     """Say that one step alone does not fit for its fragments, by the allocator's own rules."""
     free, piece = format_bytes(need.free_bytes), format_bytes(need.largest_free_bytes)
-    text = f"{format_bytes(need.failed_bytes)} are asked for, {free} are free, the largest piece "
+    text = say(
+        "{size} are asked for, {free} are free, the largest piece {piece}",
+        size=format_bytes(need.failed_bytes),
+        free=free,
+        piece=piece,
+    )
+    source = say("one step replayed by the allocator's rules from an empty pool")
     match = Match(
         cause=FRAGMENTED,
         verdict="likely",
-        evidence=(Evidence(text=f"{text}{piece}", source="one step replayed by the allocator's "
-                           "rules from an empty pool"),),
+        evidence=(Evidence(text=text, source=source),),
         basis="facts",
         values={"free": free, "piece": piece, "memory": "gpu", "system": "linux"},
     )  # fmt: skip
-    return finding(cause(FRAGMENTED), match, {})
+    return finding(cause(FRAGMENTED), match, {}, spoken())
 
 
 def _nothing_fits(plan: MemoryPlan, trace: Trace) -> Finding:
     assert plan.closest is not None
     least = plan.closest.option
     words = of_gib(least.device_memory_bytes.best, least.usable_memory_bytes)
+    text = say("{weighed}; the closest needs {memory}", weighed=weighed_words(plan), memory=words)
     match = Match(
         cause=NOTHING_FITS,
         verdict="proven" if least.verified else "likely",
         evidence=(
-            Evidence(text=f"{weighed_words(plan)}; the closest needs {words}",
-                     source="estimate"),
+            Evidence(text=text, source="estimate"),
         ),
         basis="facts",
         values={
@@ -223,7 +229,7 @@ def _nothing_fits(plan: MemoryPlan, trace: Trace) -> Finding:
             "reference": shlex.quote(trace.workload.reference),
         },
     )  # fmt: skip
-    return finding(cause(NOTHING_FITS), match, {})
+    return finding(cause(NOTHING_FITS), match, {}, spoken())
 
 
 def memory_map(
@@ -262,7 +268,7 @@ def memory_map(
             request,
             progress=progress,
             timeout_s=TIMEOUT_S,
-            doing=f"laying out the memory of {traced.trace.title}",
+            doing=say("laying out the memory of {title}", title=traced.trace.title),
         )
         (folder / "map.json").write_bytes(to_json(result))
 

@@ -10,7 +10,7 @@ from tfdyno.core.doctor.oom import FAR_BELOW_RATIO, OomReport
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.doctor.finding import Language
+    from tfdyno.core.base.language import Language
 
 LARGEST = 3
 """Chunk sizes and buffers that are named."""

@@ -9,6 +9,8 @@ from tfdyno.core.base.codec import to_json
 from tfdyno.render.base import template
 from tfdyno.view.draw import palette, svg
 from tfdyno.words.base.amounts import capital
+from tfdyno.words.base.language import say, spoken
+from tfdyno.words.base.names import named
 
 if TYPE_CHECKING:
     from typing import Any
@@ -16,11 +18,15 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+_HTML_LANGUAGES = {"en": "en", "zh": "zh-Hans"}
+"""Languages as HTML tags them."""
+
 
 def environment() -> Environment:
     """Return the environment, which escapes what is put into a page and refuses unknown names."""
     found = template.environment("tfdyno.view", autoescape=True)
     found.filters |= {"tied": tied, "sentence": sentence, "coded": coded}
+    found.globals |= {"say": say, "named": named}
     return found
 
 
@@ -33,6 +39,7 @@ def page(name: str, document: object, **own: Any) -> str:
         own: Values of this page.
     """
     every = {
+        "language": _HTML_LANGUAGES[spoken()],
         "figures_missing": not svg.available(),
         "variables": palette.variables,
         "paint_rules": palette.paint_rules,
@@ -59,7 +66,9 @@ def sentence(text: str) -> str:
     """Write ``text`` as a sentence of the page: a capital, a stop, and × for a count."""
     text = re.sub(r"(\d)x (?=the\b)", r"\1 times ", text)
     text = re.sub(r"\b(\d+) x (?=\w)", r"\1 × ", text)
-    return capital(text) + ("" if not text or text.endswith((".", "?", ":")) else ".")
+    ends = (".", "?", ":", "。", "？", "：")
+    stop = "." if text.isascii() else say(".")  # what has no translation ends as in English
+    return capital(text) + ("" if not text or text.endswith(ends) else stop)
 
 
 def script_safe(json: str) -> str:

@@ -57,16 +57,24 @@ def shown_width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in plain)
 
 
+def padded(text: str, width: int, side: str = "<") -> str:
+    """Fill text with blanks to so many columns; on the left where its ``side`` is ``>``."""
+    blanks = " " * max(0, width - shown_width(text))
+    return blanks + text if side == ">" else text + blanks
+
+
 def shorten(text: str, width: int) -> str:
     """Cut plain text to ``width`` columns with an ellipsis.
 
     A MIG profile at the end (``3g.40gb``) stays where there is room: it tells slices apart.
     """
-    if len(text) <= width:
+    if shown_width(text) <= width:
         return text
     profile = _PROFILE.search(text)
     kept = f" {profile[1]}" if profile and len(profile[1]) + 4 <= width else ""
-    return f"{text[: max(0, width - 1 - len(kept))].rstrip()}…{kept}"
+    while shown_width(text) > max(0, width - 1 - len(kept)):
+        text = text[:-1]
+    return f"{text.rstrip()}…{kept}"
 
 
 def table(
@@ -140,7 +148,7 @@ def _kept(widths: Sequence[int], spare: Sequence[int], width: int) -> list[int]:
 def pairs(entries: Sequence[tuple[str, str]], *, width: int = WIDTH, indent: int = 2) -> str:
     """Write ``name  value`` lines, values aligned and wrapped; empty entries are left out."""
     entries = [(name, value) for name, value in entries if value]
-    column = indent + max((len(name) for name, _ in entries), default=0) + 2
+    column = indent + max((shown_width(name) for name, _ in entries), default=0) + 2
     lines = []
     if column > width // 2:  # beside so long a name a value would stand word by word
         return "\n".join(
@@ -149,7 +157,7 @@ def pairs(entries: Sequence[tuple[str, str]], *, width: int = WIDTH, indent: int
             for name, value in entries
         )
     for name, value in entries:
-        head = f"{' ' * indent}{name}".ljust(column)
+        head = padded(f"{' ' * indent}{name}", column)
         lines.append(wrapped(value, width=width, first=head, rest=" " * column))
     return "\n".join(lines)
 
@@ -166,7 +174,7 @@ def wrapped(text: str, *, width: int = WIDTH, first: str = "", rest: str = "") -
 
 def block(label: str, text: str, width: int, *, style: str = "", colour: bool = False) -> str:
     """Return text filled beside a label, which is painted where a style is named."""
-    head = f"  {label}".ljust(COLUMN)
+    head = padded(f"  {label}", COLUMN)
     filled = wrapped(text, width=width, first=head, rest=" " * COLUMN)
     if not (style and label):
         return filled
@@ -186,8 +194,4 @@ def _wrapped_wide(text: str, width: int, first: str, rest: str) -> str:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], sides: Sequence[Align]) -> str:
-    padded = []
-    for cell, width, side in zip(cells, widths, sides, strict=True):
-        blanks = " " * max(0, width - shown_width(cell))
-        padded.append(blanks + cell if side == ">" else cell + blanks)
-    return "  ".join(padded).rstrip()
+    return "  ".join(map(padded, cells, widths, sides)).rstrip()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.hardware import OWNED
-from tfdyno.view.base.text import WIDTH, paint, pairs, wrapped
+from tfdyno.view.base.text import WIDTH, padded, paint, pairs, shown_width, wrapped
 from tfdyno.view.choose.cards import old_price
 from tfdyno.view.choose.ranking_text import ranking_lines
 from tfdyno.words.base.amounts import A_CENT_USD, about_usd, short_hours, table_usd
+from tfdyno.words.base.language import joined, say
+from tfdyno.words.base.names import named
 from tfdyno.words.choose.advice import (
     card,
     copied_line,
@@ -63,8 +65,8 @@ def advice_text(
     """
     blocks = [
         *_head(advice, show_all, width, colour),
-        _section("What would change the answer", advice.changes, width, colour),
-        _section("Buy or rent", advice.buy_or_rent, width, colour),
+        _section(say("What would change the answer"), advice.changes, width, colour),
+        _section(say("Buy or rent"), advice.buy_or_rent, width, colour),
         _closing(advice, trace, report, width),
     ]
     return "\n\n".join(block for block in blocks if block)
@@ -89,7 +91,9 @@ def _head(advice: Advice, show_all: bool, width: int, colour: bool) -> list[str]
 def _answer(advice: Advice, width: int, colour: bool) -> str:
     lines = [paint(wrapped(advice.headline, width=width), "bold", colour=colour)]
     if balanced := advice.pick("balanced"):
-        told = f"{range_line(balanced.candidate)} {old_price(balanced.candidate, advice.made_on)}"
+        told = joined(
+            (range_line(balanced.candidate), old_price(balanced.candidate, advice.made_on))
+        )
         lines.append(wrapped(told, width=width))
         if parts := parts_line(balanced.candidate):
             lines.append(wrapped(parts, width=width))
@@ -106,9 +110,9 @@ def _answer(advice: Advice, width: int, colour: bool) -> str:
 
 
 def _picks(advice: Advice, width: int) -> str:
-    rows = [(pick.title, _described(pick.candidate), *_costs(pick.candidate), pick.reason)
+    rows = [(named(pick.title), _described(pick.candidate), *_costs(pick.candidate), pick.reason)
             for pick in advice.picks]  # fmt: skip
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    widths = [max((shown_width(row[column]) for row in rows), default=0) for column in range(4)]
     if sum(widths) + 8 > width:
         return "\n".join(
             wrapped(f"{row[0]}: {row[1]}, {row[2]}, {row[3]}; {row[4]}", width=width, first="  ",
@@ -116,22 +120,27 @@ def _picks(advice: Advice, width: int) -> str:
         )  # fmt: skip
     indent = " " * (widths[0] + 4)
     return "\n".join(
-        f"  {row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  "
-        f"{row[3]:>{widths[3]}}\n{wrapped(row[4], width=width, first=indent, rest=indent)}"
+        f"  {'  '.join(map(padded, row[:4], widths, '<<>>'))}\n"
+        f"{wrapped(row[4], width=width, first=indent, rest=indent)}"
         for row in rows
     )
 
 
 def _described(candidate: Candidate) -> str:
     offer = candidate.offer
-    seller = f", {offer.provider}" if offer and offer.provider != OWNED else ""
-    return f"{card(candidate)} {terms(candidate)}{seller}"
+    is_rented = offer is not None and offer.provider != OWNED
+    return say(
+        "{card} {terms}{seller}",
+        card=card(candidate),
+        terms=terms(candidate),
+        seller=say(", {seller}", seller=offer.provider) if offer and is_rented else "",
+    )
 
 
 def _costs(candidate: Candidate) -> tuple[str, str]:
     hours = short_hours(candidate.hours.best)
     if candidate.cost_usd is None:
-        return "no price", hours
+        return say("no price"), hours
     usd = candidate.cost_usd.best
     return about_usd(usd) if usd < A_CENT_USD else f"${table_usd(usd)}", hours
 
@@ -148,10 +157,15 @@ def _closing(advice: Advice, trace: Trace, report: str, width: int) -> str:
     is_fed = any(one.feeding for one in advice.ranking)
     names = [*_SHORT_ASSUMPTIONS, *(["input"] if is_fed else [])]
     said = [advice.assumptions[name] for name in names if name in advice.assumptions]
-    lines = [wrapped(f"Assumed: {'; '.join(said)}.", width=width)]
-    lines += [wrapped(f"Note: {text}", width=width) for text in trace.warnings]
+    lines = [wrapped(say("Assumed: {said}.", said=say("; ").join(said)), width=width)]
+    lines += [wrapped(say("Note: {text}", text=text), width=width) for text in trace.warnings]
     if report:
-        lines.append(f"Report: {report}")
+        lines.append(say("Report: {report}", report=report))
     else:
-        lines.append(f"Next: tfdyno advise {trace.workload.reference} --html report.html")
+        lines.append(
+            say(
+                "Next: tfdyno advise {reference} --html report.html",
+                reference=trace.workload.reference,
+            )
+        )
     return "\n".join(lines)

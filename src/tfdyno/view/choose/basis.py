@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.view.choose.cards import stale
 from tfdyno.words.base import amounts
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 from tfdyno.words.choose import kernels
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Trace
 
 Fact = tuple[str, str]
-_PEAKS = (
+_PEAKS = say_later(
     "peaks computed from SM count × operations per clock × clock; memory bandwidth from the vendor"
 )
 
@@ -28,41 +30,56 @@ def facts(
     advice: Advice, trace: Trace, program: Program, best: Candidate | None
 ) -> tuple[Fact, ...]:
     """Return everything assumed, in words, as pairs of a name and a statement."""
-    found: list[Fact] = [("Workload", _workload(advice, trace, best))]
+    found: list[Fact] = [(say("Workload"), _workload(advice, trace, best))]
     if best is not None:
-        found.append(("Recipe", _recipe(best)))
-    found += [("Trace", _trace(trace)), ("Program", _program(program))]
-    found += [(amounts.capital(name), text) for name, text in advice.assumptions.items()]
+        found.append((say("Recipe"), _recipe(best)))
+    found += [(say("Trace"), _trace(trace)), (say("Program"), _program(program))]
+    found += [(amounts.capital(named(name)), text) for name, text in advice.assumptions.items()]
     found += [
-        ("Prices", _prices(advice)),
-        ("Hardware", f"{_PEAKS}; catalogue of {advice.catalogue_date}"),
+        (say("Prices"), _prices(advice)),
+        (
+            say("Hardware"),
+            say(
+                "{peaks}; catalogue of {date}",
+                peaks=say(_PEAKS),
+                date=advice.catalogue_date,
+            ),
+        ),
     ]
-    found.append(("Not included", "storage, egress, image download, tax"))
+    found.append((say("Not included"), say("storage, egress, image download, tax")))
     warnings = dict.fromkeys([*advice.notes, *trace.warnings, *program.notes])
-    found += [("Note", text) for text in warnings]
+    found += [(say("Note"), text) for text in warnings]
     return tuple(found)
 
 
 def _workload(advice: Advice, trace: Trace, best: Candidate | None) -> str:
     run = advice.run
-    weights = f"{trace.parameter_count / 1e6:,.1f} M weights"
+    weights = say("{count:,.1f} M weights", count=trace.parameter_count / 1e6)
     shapes = [
         "×".join(str(size) for size in tensor.shape[1:]) or "1"
         for tensor in trace.tensors
         if tensor.role == "input"
     ]
-    inputs = f", input {amounts.listed(shapes, most=3)}" if shapes else ""
-    loss = f", loss {trace.loss}" if trace.loss else ""
-    optimizer = f", optimizer {trace.optimizer}" if trace.optimizer else ""
-    amount = f"{run.samples:,} samples"
+    inputs = say(", input {shapes}", shapes=amounts.listed(shapes, most=3)) if shapes else ""
+    loss = say(", loss {loss}", loss=trace.loss) if trace.loss else ""
+    optimizer = say(", optimizer {optimizer}", optimizer=trace.optimizer) if trace.optimizer else ""
+    amount = say("{count:,} samples", count=run.samples)
     if run.epochs > 1 and run.samples_per_epoch:
-        amount = f"{run.samples_per_epoch:,} samples × {run.epochs:,} epochs"
+        amount = say(
+            "{samples:,} samples × {epochs:,} epochs",
+            samples=run.samples_per_epoch,
+            epochs=run.epochs,
+        )
     if run.length == "steps":
-        amount = f"{run.steps:,} steps"
+        amount = say("{count:,} steps", count=run.steps)
     if best is not None and run.length == "steps":
-        amount += f" of {best.estimate.global_batch_size:,}"
+        amount += say(" of {batch:,}", batch=best.estimate.global_batch_size)
     elif best is not None:
-        amount += f" = {best.steps:,} steps of {best.estimate.global_batch_size:,}"
+        amount += say(
+            " = {steps:,} steps of {batch:,}",
+            steps=best.steps,
+            batch=best.estimate.global_batch_size,
+        )
     return (
         f"{trace.workload.reference}: {trace.title}{inputs}, {weights}{loss}{optimizer}; {amount}"
     )
@@ -70,19 +87,34 @@ def _workload(advice: Advice, trace: Trace, best: Candidate | None) -> str:
 
 def _recipe(best: Candidate) -> str:
     estimate = best.estimate
-    many = f", global batch {estimate.global_batch_size:,}" if estimate.replicas > 1 else ""
-    link = f", link {estimate.link}" if estimate.link else ""
-    return (
-        f"precision {estimate.precision}, execution {kernels.execution(estimate.execution)}, "
-        f"batch {estimate.batch_size:,} per GPU{many}{link}, mode {estimate.mode}"
+    many = (
+        say(", global batch {batch:,}", batch=estimate.global_batch_size)
+        if estimate.replicas > 1
+        else ""
+    )
+    link = say(", link {link}", link=estimate.link) if estimate.link else ""
+    return say(
+        "precision {precision}, execution {execution}, batch {batch:,} per "
+        "GPU{many}{link}, mode {mode}",
+        precision=estimate.precision,
+        execution=kernels.execution(estimate.execution),
+        batch=estimate.batch_size,
+        many=many,
+        link=link,
+        mode=estimate.mode,
     )
 
 
 def _trace(trace: Trace) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in sorted(trace.versions.items()))
-    return (
-        f"one real {trace.workload.mode} step, taken by {trace.path} in {trace.seconds_s:.1f} s "
-        f"without weights ({trace.path_reason}); {versions}"
+    return say(
+        "one real {mode} step, taken by {path} in {seconds:.1f} s without "
+        "weights ({reason}); {versions}",
+        mode=trace.workload.mode,
+        path=trace.path,
+        seconds=trace.seconds_s,
+        reason=trace.path_reason,
+        versions=versions,
     )
 
 
@@ -91,29 +123,40 @@ def _program(program: Program) -> str:
         sum(kernel.count for kernel in program.kernels), "kernel launch", "kernel launches"
     )
     if program.route == "exact":
-        how = f"compiled by XLA for GPU family {program.family} without a GPU"
+        how = say("compiled by XLA for GPU family {family} without a GPU", family=program.family)
     else:
-        how = "estimated from the traced graph by own fusion rules; not compiled"
+        how = say("estimated from the traced graph by own fusion rules; not compiled")
     scale = (
-        f"made once at batch {program.batch_size:,} and scaled"
+        say("made once at batch {batch:,} and scaled", batch=program.batch_size)
         if program.marker
-        else f"made at batch {program.batch_size:,}"
+        else say("made at batch {batch:,}", batch=program.batch_size)
     )
-    return f"{how}: {launches} a step, {scale}, {program.seconds_s:.1f} s"
+    return say(
+        "{how}: {launches} a step, {scale}, {seconds:.1f} s",
+        how=how,
+        launches=launches,
+        scale=scale,
+        seconds=program.seconds_s,
+    )
 
 
 def _prices(advice: Advice) -> str:
     dates = sorted(c.offer.priced_on for c in advice.ranking if c.offer and c.offer.priced_on)
     if not dates:
-        return f"none known; catalogue of {advice.catalogue_date}"
+        return say("none known; catalogue of {date}", date=advice.catalogue_date)
     old: dict[str, set[str]] = defaultdict(set)
     for card in advice.ranking:
         if card.offer and stale(card, advice.made_on):
             old[card.offer.provider].add(card.offer.priced_on[:7])
-    text = f"recorded {dates[0]} to {dates[-1]}; catalogue of {advice.catalogue_date}"
+    text = say(
+        "recorded {first} to {last}; catalogue of {date}",
+        first=dates[0],
+        last=dates[-1],
+        date=advice.catalogue_date,
+    )
     if old:
         names = [f"{provider} ({min(months)})" for provider, months in sorted(old.items())]
-        text += f". Older than 12 months: {amounts.listed(names, most=8)}"
+        text += say(". Older than 12 months: {names}", names=amounts.listed(names, most=8))
     return text
 
 
@@ -132,7 +175,7 @@ def sources(advice: Advice, best: Candidate | None, gpus: Mapping[str, Gpu]) -> 
 def commands(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[Fact, ...]:
     """Return the next commands with what each does, ready to copy."""
     if best is None:
-        return (("tfdyno gpus", "the cards that the catalogue knows"),)
+        return (("tfdyno gpus", say("the cards that the catalogue knows")),)
     reference = shlex.quote(trace.workload.reference)
     estimate = best.estimate
     same = f"{reference} --batch-size {estimate.batch_size} --precision {estimate.precision}"
@@ -140,12 +183,12 @@ def commands(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[Fact
     found = [
         (
             f"tfdyno estimate {same} --gpu {best.gpu} --route exact",
-            "this card alone, memory compiled",
+            say("this card alone, memory compiled"),
         ),
-        (f"tfdyno gpus {best.gpu}", "the card’s data and their sources"),
+        (f"tfdyno gpus {best.gpu}", say("the card’s data and their sources")),
     ]
     if rival:
-        found.append((f"tfdyno gpus --compare {best.gpu},{rival}", "beside the next one"))
+        found.append((f"tfdyno gpus --compare {best.gpu},{rival}", say("beside the next one")))
     if any(stale(card, advice.made_on) for card in advice.ranking):
-        found.append(("tfdyno data refresh", "prices of today"))
+        found.append(("tfdyno data refresh", say("prices of today")))
     return tuple(found)

@@ -11,6 +11,8 @@ from tfdyno.core.base.units import GIB
 from tfdyno.core.choose.advice import Advice, Candidate, Title, Verdict
 from tfdyno.core.choose.hardware import OWNED
 from tfdyno.words.base.amounts import capital
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 from tfdyno.words.choose.advice import brief, launch_words, price_words
 from tfdyno.words.choose.advice import card as card_words
 
@@ -31,7 +33,7 @@ def card_name(candidate: Candidate) -> str:
 def card_in_words(candidate: Candidate) -> str:
     """Write ``one H100 SXM``, ``8 × H100 SXM``: for the inside of a sentence."""
     name = card_name(candidate)
-    return f"one {name}" if name == brief(candidate.gpu_name) else name
+    return say("one {card}", card=name) if name == brief(candidate.gpu_name) else name
 
 
 def offer_words(candidate: Candidate) -> str:
@@ -50,11 +52,11 @@ def rent_words(candidate: Candidate) -> str:
     """Write ``spot $0.45/h``: how it is rented and for what; else why it is not."""
     offer = candidate.offer
     if offer is None:
-        return f"no offer known{launch_words(candidate)}"
+        return say("no offer known{launch}", launch=launch_words(candidate))
     if offer.provider == OWNED:
-        return "your own card"
-    free = f", {offer.available} free" if offer.available is not None else ""
-    return f"{offer.way} {price_words(candidate)}{free}"
+        return say("your own card")
+    free = say(", {count} free", count=offer.available) if offer.available is not None else ""
+    return f"{named(offer.way)} {price_words(candidate)}{free}"
 
 
 def stale(candidate: Candidate, made_on: str) -> str:
@@ -63,13 +65,13 @@ def stale(candidate: Candidate, made_on: str) -> str:
     if offer is None or not offer.priced_on or not offer.usd_per_h:
         return ""
     age = _days(made_on) - _days(offer.priced_on)
-    return f"price of {offer.priced_on[:7]}" if age > _STALE_DAYS else ""
+    return say("price of {month}", month=offer.priced_on[:7]) if age > _STALE_DAYS else ""
 
 
 def old_price(candidate: Candidate, made_on: str) -> str:
     """Return a sentence for an answer that rests on a price older than 12 months, else nothing."""
     words = stale(candidate, made_on)
-    return f"{capital(words)}; check it." if words else ""
+    return say("{words}; check it.", words=capital(words)) if words else ""
 
 
 def _days(text: str) -> float:

@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.settings import MOST_SAMPLES
 from tfdyno.core.base.units import GIB, format_bytes, format_si, significant
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
+from tfdyno.view.choose._estimates import (
+    MOST_NAMED,
+    cards_of,
+    estimates_table,
+    many_headline,
+    warned,
+)
 from tfdyno.view.draw.figure_memory import peak_of, sparkline, tensor_name
 from tfdyno.words.base.amounts import (
     about_step,
-    batch_cell,
     batch_words,
     dashed,
     gib,
-    listed,
     of_gib,
     percent,
-    table_ms,
 )
-from tfdyno.words.choose.advice import PROBABLY_NOT, brief, fit_state, is_longer_in_fit
+from tfdyno.words.base.language import joined, say, say_later
+from tfdyno.words.base.names import named
+from tfdyno.words.choose.advice import PROBABLY_NOT, fit_state, is_longer_in_fit
 from tfdyno.words.memory.basis import proof, recomputed, slower, standings, taken
 
 if TYPE_CHECKING:
@@ -29,38 +35,25 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Trace
 
 CAUSES = {
-    "compute": "arithmetic",
-    "memory": "memory traffic",
-    "launch": "launching kernels",
-    "communication": "communication",
-    "input": "waiting for input",
+    "compute": say_later("arithmetic"),
+    "memory": say_later("memory traffic"),
+    "launch": say_later("launching kernels"),
+    "communication": say_later("communication"),
+    "input": say_later("waiting for input"),
 }
 PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace", "context")
 _EXECUTIONS = {
     "xla": "XLA",
-    "graph": "graph without XLA",
-    "eager-torch": "eager PyTorch",
-    "compiled-torch": "compiled PyTorch",
+    "graph": say_later("graph without XLA"),
+    "eager-torch": say_later("eager PyTorch"),
+    "compiled-torch": say_later("compiled PyTorch"),
 }
-_MOST_NAMED = 3
-"""More cards than this are counted instead of named."""
-_MOST_WARNINGS = 6
 FITS = {
-    "yes": "Fits",
-    "no": "Does not fit",
-    "unverified": "Should fit",
+    "yes": say_later("Fits"),
+    "no": say_later("Does not fit"),
+    "unverified": say_later("Should fit"),
     "probably not": PROBABLY_NOT,
-    "may not": "May not fit",
-}
-
-_SPARE = (7, 2, 6, 5, 3, 4)
-"""Columns of the table that a narrow screen lacks: what holds the card, its range, ..."""
-_DOUBTS = {
-    "yes": "yes",
-    "unverified": "?",
-    "may not": "may not fit",
-    "probably not": "no?",
-    "no": "no",
+    "may not": say_later("May not fit"),
 }
 
 
@@ -94,10 +87,10 @@ def estimate_text(
             body = f"{body}\n\n{_held(one, width, colour)}"
     else:
         head, body = (
-            _many_headline(estimates, trace, names),
-            _table(estimates, names, width, colour),
+            many_headline(estimates, trace, names),
+            estimates_table(estimates, names, width, colour),
         )
-    common = one.warnings if len(estimates) == 1 else _warned(estimates, names)
+    common = one.warnings if len(estimates) == 1 else warned(estimates, names)
     again = (slower(one),) if len(estimates) == 1 and one.rematerialisation else ()
     told = [wrapped(text, width=width) for text in (*trace.warnings, *common, *again, *notes)]
     blocks = [paint(wrapped(head, width=width), "bold", colour=colour), body, "\n".join(told)]
@@ -108,11 +101,19 @@ def estimate_text(
 def headline(one: Estimate, trace: Trace, names: Mapping[str, str]) -> str:
     """Return the answer for one card: time of a step and whether it fits."""
     best, bounds = about_step(one.step_s)
-    cards = _cards(one, names)
+    cards = cards_of(one, names)
     memory = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
-    return (
-        f"{trace.title} at batch {one.batch_size:,} on {cards}: about {best} a step ({bounds}). "
-        f"{FITS[fit_state(one)]}: {memory}{proof(one)}."
+    return say(
+        "{title} at batch {batch:,} on {cards}: about {best} a step "
+        "({bounds}). {fits}: {memory}{proof}.",
+        title=trace.title,
+        batch=one.batch_size,
+        cards=cards,
+        best=best,
+        bounds=bounds,
+        fits=say(FITS[fit_state(one)]),
+        memory=memory,
+        proof=proof(one),
     )
 
 
@@ -126,77 +127,98 @@ def assumed_line(estimates: Sequence[Estimate], trace: Trace, batch_source: str,
         estimates[0].precision,
         _executed(estimates),
         *([estimates[0].software] if estimates[0].software else []),
-        f"batch {', '.join(sizes)} ({batch_source})",
+        say("batch {sizes} ({source})", sizes=", ".join(sizes), source=named(batch_source)),
         *([_joined(tuple(links))] if links else []),
-        *([f"{' or '.join(networks)} between nodes"] if networks else []),
-        f"memory {_made(estimates)}",
-        f"traced by {trace.path}",
-        f"peak memory {standings(estimates)}",
+        *(
+            [say("{networks} between nodes", networks=say(" or ").join(networks))]
+            if networks
+            else []
+        ),
+        say("memory {made}", made=_made(estimates)),
+        say("traced by {path}", path=trace.path),
+        say("peak memory {standings}", standings=standings(estimates)),
     ]
-    held = "Ranges hold about nine times in ten."
-    return wrapped(f"Assumed: {', '.join(parts)}. {held}", width=width)
+    told = say("Assumed: {said}.", said=say(", ").join(parts))
+    held = say("Ranges hold about nine times in ten.")
+    return wrapped(joined((told, held)), width=width)
 
 
 def _joined(links: Sequence[str]) -> str:
-    if len(links) > _MOST_NAMED:
-        return "the links that each card has"
-    return f"link {' or '.join(links)}"
+    if len(links) > MOST_NAMED:
+        return say("the links that each card has")
+    return say("link {links}", links=say(" or ").join(links))
 
 
 def _executed(estimates: Sequence[Estimate]) -> str:
-    alone = dict.fromkeys(_EXECUTIONS[one.execution] for one in estimates if one.replicas == 1)
-    several = dict.fromkeys(_EXECUTIONS[one.execution] for one in estimates if one.replicas > 1)
+    ways = [(say(_EXECUTIONS[one.execution]), one.replicas == 1) for one in estimates]
+    alone = dict.fromkeys(way for way, is_alone in ways if is_alone)
+    several = dict.fromkeys(way for way, is_alone in ways if not is_alone)
     if not alone or not several or alone == several:
-        return " or ".join(alone | several)
-    return f"{' or '.join(alone)} on one GPU, {' or '.join(several)} on several"
+        return say(" or ").join(alone | several)
+    return say(
+        "{alone} on one GPU, {several} on several",
+        alone=say(" or ").join(alone),
+        several=say(" or ").join(several),
+    )
 
 
 def _made(estimates: Sequence[Estimate]) -> str:
     compiled = sum(1 for one in estimates if one.made_by["memory"] == "exact")
-    families = " and ".join(
+    families = say(" and ").join(
         dict.fromkeys(one.compiled_for for one in estimates if one.compiled_for)
     )
     if compiled == len(estimates):
-        return f"compiled for compute capability {families}"
+        return say("compiled for compute capability {families}", families=families)
     some = (
-        f"compiled for {compiled} of {len(estimates)} rows (compute capability {families})"
+        say(
+            "compiled for {count} of {all} rows (compute capability {families})",
+            count=compiled,
+            all=len(estimates),
+            families=families,
+        )
         if compiled
-        else "not compiled"
+        else say("not compiled")
     )
     could = sum(1 for one in estimates if one.execution == "xla")  # no other step is compiled
-    return f"{some}, --route exact does" if compiled < could else some
-
-
-def _cards(one: Estimate, names: Mapping[str, str]) -> str:
-    name = brief(names[one.gpu])
-    return name if one.replicas == 1 else f"{one.replicas} x {name}"
+    return say("{some}, --route exact does", some=some) if compiled < could else some
 
 
 def _details(one: Estimate, width: int) -> str:
     return pairs(
         [
-            ("speed", _speed(one)),
-            ("in fit", _copied(one)),
-            ("held by", _causes(one)),
-            ("memory", _memory(one)),
-            ("batch", _limit(one)),
-            ("work", f"{format_si(one.flops_per_step, 'FLOP')} a step, {percent(one.mfu_ratio)} "
-                     "of the card's dense peak"),
-            ("energy", _energy(one)),
-            ("first step", _compile(one)),
+            (say("speed"), _speed(one)),
+            (say("in fit"), _copied(one)),
+            (say("held by"), _causes(one)),
+            (say("memory"), _memory(one)),
+            (say("batch"), _limit(one)),
+            (say("work"), _work(one)),
+            (say("energy"), _energy(one)),
+            (say("first step"), _compile(one)),
         ],
         width=width,
-    )  # fmt: skip
+    )
+
+
+def _work(one: Estimate) -> str:
+    return say(
+        "{work} a step, {share} of the card's dense peak",
+        work=format_si(one.flops_per_step, "FLOP"),
+        share=percent(one.mfu_ratio),
+    )
 
 
 def _held(one: Estimate, width: int, colour: bool) -> str:
     """Write the bytes alive over the step as one line, and the tensors that are largest then."""
     share, peak_bytes = peak_of(one)
     curve = sparkline(one, min(60, width - 4))
-    title = f"  alive over the step: {format_bytes(peak_bytes, 2)} at {percent(share)} of it"
-    rows = [(tensor_name(each), each.part, format_bytes(each.held_bytes))
+    title = say(
+        "  alive over the step: {peak} at {share} of it",
+        peak=format_bytes(peak_bytes, 2),
+        share=percent(share),
+    )
+    rows = [(tensor_name(each), named(each.part), format_bytes(each.held_bytes))
             for each in one.largest_buffers]  # fmt: skip
-    body = table(("  largest at the peak", "part", "size"),
+    body = table((say("  largest at the peak"), say("part"), say("size")),
                  [(f"  {name}", part, size) for name, part, size in rows],
                  align="<<>", width=width, elastic=0, spare=(1,), colour=colour)  # fmt: skip
     return f"{title}\n  {curve}\n\n{body}"
@@ -204,7 +226,11 @@ def _held(one: Estimate, width: int, colour: bool) -> str:
 
 def _speed(one: Estimate) -> str:
     rate = one.samples_per_s
-    return f"{significant(rate.best, 2)} samples/s ({dashed(rate.low, rate.high)})"
+    return say(
+        "{rate} samples/s ({bounds})",
+        rate=significant(rate.best, 2),
+        bounds=dashed(rate.low, rate.high),
+    )
 
 
 def _copied(one: Estimate) -> str:
@@ -213,18 +239,22 @@ def _copied(one: Estimate) -> str:
         return ""
     best, bounds = about_step(one.fit_step_s)
     size = format_bytes(one.memory_parts_bytes["inputs"], 2)
-    return (
-        f"about {best} a step ({bounds}) with data in host memory: {size} a batch are copied "
-        "before each step, and Keras works between two; prefetch_to_device at the end of the "
-        "pipeline can hide the copy, steps_per_execution the rest"
+    return say(
+        "about {best} a step ({bounds}) with data in host memory: {size} a batch "
+        "are copied before each step, and Keras works between two; "
+        "prefetch_to_device at the end of the pipeline can hide the copy, "
+        "steps_per_execution the rest",
+        best=best,
+        bounds=bounds,
+        size=size,
     )
 
 
 def _causes(one: Estimate) -> str:
     total = sum(one.terms_s.values())
     shares = sorted(one.terms_s.items(), key=lambda item: -item[1])
-    return ", ".join(
-        f"{CAUSES.get(name, name)} {percent(seconds / total)}"
+    return say(", ").join(
+        f"{say(CAUSES.get(name, name))} {percent(seconds / total)}"
         for name, seconds in shares
         if total and seconds / total >= 0.005
     )
@@ -233,133 +263,65 @@ def _causes(one: Estimate) -> str:
 def _memory(one: Estimate) -> str:
     low, high = gib(one.device_memory_bytes.low), gib(one.device_memory_bytes.high)
     parts = [
-        f"{name} {gib(one.memory_parts_bytes[name])}"
+        f"{named(name)} {gib(one.memory_parts_bytes[name])}"
         for name in PARTS
         if one.memory_parts_bytes.get(name, 0.0) >= 0.05 * GIB
     ]
-    held = f"{low}–{high} GiB on the card: {', '.join(parts)}" if parts else f"{low}–{high} GiB"
-    return "; ".join(filter(None, (held, taken(one))))
+    held = (
+        say(
+            "{low}–{high} GiB on the card: {parts}", low=low, high=high, parts=say(", ").join(parts)
+        )
+        if parts
+        else f"{low}–{high} GiB"
+    )
+    return say("; ").join(filter(None, (held, taken(one))))
 
 
 def _limit(one: Estimate) -> str:
     most = one.max_batch_size
     if most is None:
-        return "largest not known: the batch is part of the model"
+        return say("largest not known: the batch is part of the model")
     if not most:
-        return "not even one sample fits"
+        return say("not even one sample fits")
     if most == MOST_SAMPLES:
-        return f"{batch_words(most)} per replica fits"
+        return say("{batch} per replica fits", batch=batch_words(most))
     if not one.max_batch_verified:
-        return f"up to {most:,} per replica fits (computed, --verify compiles it)"
+        return say("up to {batch:,} per replica fits (computed, --verify compiles it)", batch=most)
     again = recomputed(one.max_batch_rematerialisation)
-    return f"up to {most:,} per replica fits (compiled and checked{': ' if again else ''}{again})"
+    if again:
+        return say(
+            "up to {batch:,} per replica fits (compiled and checked: {again})",
+            batch=most,
+            again=again,
+        )
+    return say("up to {batch:,} per replica fits (compiled and checked)", batch=most)
 
 
 def _energy(one: Estimate) -> str:
     step_j, epoch_kwh = one.energy_j_per_step, one.energy_kwh_per_epoch
     if not step_j.best:
         return ""
-    text = f"{significant(step_j.best, 2)} J a step ({dashed(step_j.low, step_j.high)})"
+    text = say(
+        "{energy} J a step ({bounds})",
+        energy=significant(step_j.best, 2),
+        bounds=dashed(step_j.low, step_j.high),
+    )
     if epoch_kwh is None:
         return text
-    whole = f"{significant(epoch_kwh.best, 2)} kWh an epoch"
-    return f"{text}, {whole} ({dashed(epoch_kwh.low, epoch_kwh.high)})"
+    whole = say(
+        "{energy} kWh an epoch ({bounds})",
+        energy=significant(epoch_kwh.best, 2),
+        bounds=dashed(epoch_kwh.low, epoch_kwh.high),
+    )
+    return say("{step}, {epoch}", step=text, epoch=whole)
 
 
 def _compile(one: Estimate) -> str:
     if one.compile_s.best < 0.5:
         return ""
     seconds = one.compile_s
-    return (
-        f"about {significant(seconds.best, 2)} s longer ({dashed(seconds.low, seconds.high)}), "
-        "while XLA compiles"
+    return say(
+        "about {seconds} s longer ({bounds}), while XLA compiles",
+        seconds=significant(seconds.best, 2),
+        bounds=dashed(seconds.low, seconds.high),
     )
-
-
-def _many_headline(estimates: Sequence[Estimate], trace: Trace, names: Mapping[str, str]) -> str:
-    fitting = [one for one in estimates if fit_state(one) not in ("no", "probably not")]
-    where = f"{trace.title} at batch {estimates[0].batch_size:,}"
-    if len({one.batch_size for one in estimates}) > 1:
-        where = f"{trace.title} at a global batch of {estimates[0].global_batch_size:,}"
-    if not fitting:
-        nearest = min(estimates, key=lambda e: e.device_memory_bytes.best / e.usable_memory_bytes)
-        memory = of_gib(nearest.device_memory_bytes.best, nearest.usable_memory_bytes)
-        return f"{where} fits none of them: {brief(names[nearest.gpu])} would need {memory}."
-    quickest = max(fitting, key=lambda one: one.samples_per_s.best)
-    best, bounds = about_step(quickest.step_s)
-    return (
-        f"{where}: {_leads(fitting, quickest, names)}, about {best} a step ({bounds})."
-        f"{_left_out(estimates)}"
-    )
-
-
-def _leads(fitting: Sequence[Estimate], quickest: Estimate, names: Mapping[str, str]) -> str:
-    """Say who is quickest: several where figures read alike; in samples/s, if need be."""
-    if any(one.step_s.best < quickest.step_s.best for one in fitting):
-        rate = significant(quickest.samples_per_s.best, 2)
-        return f"{_cards(quickest, names)} has the most samples/s, about {rate}"
-    best = about_step(quickest.step_s)[0]
-    level = [one for one in fitting if about_step(one.step_s)[0] == best
-             and one.global_batch_size == quickest.global_batch_size]  # fmt: skip
-    if len(level) == 1:
-        return f"{_cards(quickest, names)} is the quickest"
-    shown = [_cards(one, names) for one in level]
-    if len(shown) > _MOST_NAMED:
-        shown = [shown[0], f"{len(shown) - 1} more"]
-    return f"{listed(shown)} are the quickest"
-
-
-def _left_out(estimates: Sequence[Estimate]) -> str:
-    states = [fit_state(one) for one in estimates]
-    out, doubtful = states.count("no"), states.count("probably not")
-    told = [f"{out} of {len(states)} do not fit"] if out else []
-    told += [f"{doubtful} of {len(states)} probably do not (no?)"] if doubtful else []
-    return f" {', '.join(told)}." if told else ""
-
-
-def _table(
-    estimates: Sequence[Estimate], names: Mapping[str, str], width: int, colour: bool
-) -> str:
-    headers = ("GPU", "step ms", "9 in 10", "samples/s", "GiB", "of", "max batch", "held by",
-               "fits")  # fmt: skip
-    rows = [_row(one, names) for one in sorted(estimates, key=lambda e: -e.samples_per_s.best)]
-    return table(
-        headers, rows, align="<>>>>>><<", width=width, elastic=0, spare=_SPARE, colour=colour
-    )
-
-
-def _row(one: Estimate, names: Mapping[str, str]) -> tuple[str, ...]:
-    low, high = table_ms(one.step_s.low), table_ms(one.step_s.high)
-    doubt = _DOUBTS[fit_state(one)]
-    return (
-        _cards(one, names),
-        table_ms(one.step_s.best),
-        f"{low}–{high}",
-        significant(one.samples_per_s.best, 2),
-        gib(one.device_memory_bytes.best),
-        gib(one.usable_memory_bytes),
-        batch_cell(one.max_batch_size),
-        one.bound_by.replace("communication", "links"),
-        doubt,
-    )
-
-
-def _warned(estimates: Sequence[Estimate], names: Mapping[str, str]) -> list[str]:
-    """Write warnings, each once, with the rows that they are about where these are not all."""
-    rows: dict[str, list[Estimate]] = {}
-    for one in estimates:
-        for text in one.warnings:
-            rows.setdefault(text, []).append(one)
-    return [_about(text, some, estimates, names) for text, some in rows.items()][:_MOST_WARNINGS]
-
-
-def _about(
-    text: str, some: Sequence[Estimate], estimates: Sequence[Estimate], names: Mapping[str, str]
-) -> str:
-    if len(some) == len(estimates) or any(names[one.gpu] in text for one in some):
-        return text
-    shown = [_cards(one, names) for one in some]
-    about = (
-        ", ".join(shown) if len(shown) <= _MOST_NAMED else f"{len(some)} of {len(estimates)} rows"
-    )
-    return f"{about}: {text}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.view.draw.svg import Table
 from tfdyno.words.base.amounts import percent
+from tfdyno.words.base.language import say, say_later
 from tfdyno.words.choose import explanation as words
 
 if TYPE_CHECKING:
@@ -13,7 +14,14 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.explanation import Explanation, KernelPrice
 
 _MOST_LAYERS = 2
-HEADINGS = ("#", "what", "time", "share", "worked out", "reached")
+HEADINGS = (
+    "#",
+    say_later("what"),
+    say_later("time"),
+    say_later("share"),
+    say_later("worked out"),
+    say_later("reached"),
+)
 
 
 def explanation_title(one: Estimate) -> str:
@@ -23,8 +31,17 @@ def explanation_title(one: Estimate) -> str:
         return ""
     waited_s = one.terms_s.get("input", 0.0)
     time = words.time_words(one.step_s.best - waited_s)
-    but = f", but for {words.time_words(waited_s)} of waiting for input" if waited_s else ""
-    return f"Why {time}{but}: {len(why.kernels)} kinds of kernel with formula and numbers"
+    but = (
+        say(", but for {time} of waiting for input", time=words.time_words(waited_s))
+        if waited_s
+        else ""
+    )
+    return say(
+        "Why {time}{but}: {count} kinds of kernel with formula and numbers",
+        time=time,
+        but=but,
+        count=len(why.kernels),
+    )
 
 
 def explanation_table(one: Estimate) -> Table | None:
@@ -38,7 +55,11 @@ def explanation_table(one: Estimate) -> Table | None:
         for name, seconds, told in _rest(why)
         if seconds > 0.0
     ]
-    return Table(headings=HEADINGS, rows=(*kernels, *rest), text_columns=frozenset((0, 1, 4, 5)))
+    return Table(
+        headings=tuple(map(say, HEADINGS)),
+        rows=(*kernels, *rest),
+        text_columns=frozenset((0, 1, 4, 5)),
+    )
 
 
 def _row(number: int, price: KernelPrice) -> tuple[str, ...]:
@@ -47,7 +68,9 @@ def _row(number: int, price: KernelPrice) -> tuple[str, ...]:
         f"{words.title(price)} ({words.layers(price, _MOST_LAYERS)})",
         words.time_words(price.time_s),
         percent(price.share_ratio),
-        "; ".join(f"{words.CAUSES[term.cause]} {words.formula(term)}" for term in price.terms),
+        say("; ").join(
+            f"{say(words.CAUSES[term.cause])} {words.formula(term)}" for term in price.terms
+        ),
         words.reached(price),
     )
 
@@ -55,13 +78,24 @@ def _row(number: int, price: KernelPrice) -> tuple[str, ...]:
 def _rest(why: Explanation) -> list[tuple[str, float, str]]:
     """Name, seconds and where they come from of all that has no row of its own; then the step."""
     launches = sum(one.count for one in why.others)
-    exchanged = [("exchange of gradients", why.exchange.exposed_s, words.exchange(why.exchange))
-                 ] if why.exchange else []  # fmt: skip
-    moved = f"{words.time_words(why.step_s)} by the model"
+    exchanged = (
+        [(say("exchange of gradients"), why.exchange.exposed_s, words.exchange(why.exchange))]
+        if why.exchange
+        else []
+    )
+    moved = say("{time} by the model", time=words.time_words(why.step_s))
     return [
-        ("other kernels", sum(one.time_s for one in why.others), f"{launches:,} launches"),
-        ("waiting for the host", why.waiting_s, f"{words.host(why.host)}, beside the device"),
-        ("once per step", why.fixed_s, why.fixed_constant),
+        (
+            say("other kernels"),
+            sum(one.time_s for one in why.others),
+            say("{count:,} launches", count=launches),
+        ),
+        (
+            say("waiting for the host"),
+            why.waiting_s,
+            say("{host}, beside the device", host=words.host(why.host)),
+        ),
+        (say("once per step"), why.fixed_s, why.fixed_constant),
         *exchanged,
-        ("the step", why.step_s, "together" if why.measured_ratio == 1.0 else moved),
+        (say("the step"), why.step_s, say("together") if why.measured_ratio == 1.0 else moved),
     ]

@@ -8,6 +8,7 @@ from tfdyno.core.base.settings import BY_OPERATION
 from tfdyno.core.base.units import significant
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
 from tfdyno.words.base.amounts import capital, percent, plural
+from tfdyno.words.base.language import joined, say, say_later
 from tfdyno.words.choose import explanation as words
 from tfdyno.words.choose.advice import brief
 from tfdyno.words.choose.kernels import kind as kind_words
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.explanation import Explanation, KernelPrice
 
 _SUMS = {
-    "powers": "(device^4 + host^4)^(1/4)",
-    "slower": "the slower of device and host",
+    "powers": say_later("(device^4 + host^4)^(1/4)"),
+    "slower": say_later("the slower of device and host"),
 }
 _MOST_LAYERS = 3
 _MOST_OF_STEP = 0.9
@@ -74,19 +75,19 @@ def explanation_text(one: Estimate, name: str, *, width: int = WIDTH, colour: bo
         return paint(wrapped(text, width=width), "bold", colour=colour)
 
     blocks = [
-        bold(f"Why {words.time_words(one.step_s.best)} on {cards}"),
+        bold(say("Why {time} on {cards}", time=words.time_words(one.step_s.best), cards=cards)),
         _sum(why, width),
         bold(_listed(why, one)),
         *(_kernel(number, each, width) for number, each in enumerate(why.kernels, start=1)),
-        bold("The rest"),
+        bold(say("The rest")),
         _rest(why, width, colour),
-        bold("The card"),
+        bold(say("The card")),
         _peaks(why, sources, width),
-        bold("The constants"),
+        bold(say("The constants")),
         _constants(why, sources, width, colour),
-        bold("The range"),
+        bold(say("The range")),
         _range(why, one.step_s, width),
-        bold("Sources"),
+        bold(say("Sources")),
         pairs([(f"[{number}]", text) for text, number in sources.items()], width=width),
     ]
     return "\n\n".join(block for block in blocks if block)
@@ -95,30 +96,49 @@ def explanation_text(one: Estimate, name: str, *, width: int = WIDTH, colour: bo
 def _sum(why: Explanation, width: int) -> str:
     """Return the step as a sum, with every number."""
     device, host = words.time_words(why.device_s), words.time_words(why.host_s)
-    causes = ", ".join(
-        f"{words.CAUSES[cause]} {words.time_words(seconds)}"
+    causes = say(", ").join(
+        f"{say(words.CAUSES[cause])} {words.time_words(seconds)}"
         for cause, seconds in why.device_by_cause_s.items()
     )
-    delay = f" + {words.time_words(why.exchange.exposed_s)} exchange" if why.exchange else ""
+    on_device = say(
+        "{time}, {kernels} one after the other: {causes}",
+        time=device,
+        kernels=plural(why.count, "kernel"),
+        causes=causes,
+    )
+    beside = say("CUDA graphs launch the kernels at once: nothing to wait for")
+    if why.host:
+        beside = say("{time} = {sum}, beside the device", time=host, sum=words.host(why.host))
+    delay = (
+        say(" + {time} exchange", time=words.time_words(why.exchange.exposed_s))
+        if why.exchange
+        else ""
+    )
     return pairs(
         [
-            ("device", f"{device}, {plural(why.count, 'kernel')} one after the other: {causes}"),
-            ("host", f"{host} = {words.host(why.host)}, beside the device" if why.host else
-                     "CUDA graphs launch the kernels at once: nothing to wait for"),
-            ("exchange", words.exchange(why.exchange) if why.exchange else ""),
-            ("step", f"{_SUMS[why.sum_rule]} + {words.time_words(why.fixed_s)} "
-                     f"{why.fixed_constant}{delay} = {words.time_words(why.step_s)}"),
-            ("measured", _measured(why)),
+            (say("device"), on_device),
+            (say("host"), beside),
+            (say("exchange"), words.exchange(why.exchange) if why.exchange else ""),
+            (
+                say("step"),
+                f"{say(_SUMS[why.sum_rule])} + {words.time_words(why.fixed_s)} "
+                f"{why.fixed_constant}{delay} = {words.time_words(why.step_s)}",
+            ),
+            (say("measured"), _measured(why)),
         ],
         width=width,
-    )  # fmt: skip
+    )
 
 
 def _measured(why: Explanation) -> str:
     if why.measured_ratio == 1.0:
         return ""
     whole = words.time_words(why.step_s * why.measured_ratio)
-    return f"× {significant(why.measured_ratio)} by your own measurement = {whole}"
+    return say(
+        "× {ratio} by your own measurement = {whole}",
+        ratio=significant(why.measured_ratio),
+        whole=whole,
+    )
 
 
 def _listed(why: Explanation, one: Estimate) -> str:
@@ -126,13 +146,23 @@ def _listed(why: Explanation, one: Estimate) -> str:
     listed_s = sum(each.time_s for each in why.kernels)
     of_kernels = ""
     if share < _MOST_OF_STEP and why.device_s:  # else the step is what its kernels are
-        of_kernels = f", {percent(listed_s / why.device_s)} of what all kernels take"
-    made = "one or a few for each operation" if one.execution in BY_OPERATION else "fused by tfdyno"
+        of_kernels = say(
+            ", {share} of what all kernels take", share=percent(listed_s / why.device_s)
+        )
+    made = (
+        say("one or a few for each operation")
+        if one.execution in BY_OPERATION
+        else say("fused by tfdyno")
+    )
     if one.made_by["time"] == "exact":
-        made = f"the compiler's for compute capability {one.compiled_for}"
-    return (
-        f"{len(why.kernels)} kinds of kernel make {percent(share)} of the step{of_kernels} "
-        f"(kernels {made}; like ones together, longest first)"
+        made = say("the compiler's for compute capability {family}", family=one.compiled_for)
+    return say(
+        "{count} kinds of kernel make {share} of the step{of_kernels} (kernels "
+        "{made}; like ones together, longest first)",
+        count=len(why.kernels),
+        share=percent(share),
+        of_kernels=of_kernels,
+        made=made,
     )
 
 
@@ -144,13 +174,13 @@ def _kernel(number: int, price: KernelPrice, width: int) -> str:
         first=f"{number:>3}  ",
         rest="     ",
     )
-    terms = [(words.CAUSES[term.cause], words.formula(term)) for term in price.terms]
+    terms = [(say(words.CAUSES[term.cause]), words.formula(term)) for term in price.terms]
     body = pairs(
         [
-            ("work", words.work(price)),
-            ("layers", words.layers(price, _MOST_LAYERS)),
+            (say("work"), words.work(price)),
+            (say("layers"), words.layers(price, _MOST_LAYERS)),
             *terms,
-            ("reached", words.reached(price)),
+            (say("reached"), words.reached(price)),
         ],
         width=width,
         indent=5,
@@ -161,19 +191,20 @@ def _kernel(number: int, price: KernelPrice, width: int) -> str:
 def _rest(why: Explanation, width: int, colour: bool) -> str:
     """Return what is not listed, down to the step: the last line closes the sum."""
     rows = [(kind_words(one.kind), f"{one.count:,}", one.time_s) for one in why.others]
-    rows.append(("waiting for the host", "", why.waiting_s))
-    rows.append((f"once per step, {why.fixed_constant}", "", why.fixed_s))
+    rows.append((say("waiting for the host"), "", why.waiting_s))
+    rows.append((say("once per step, {constant}", constant=why.fixed_constant), "", why.fixed_s))
     if why.exchange:
-        rows.append(("exchange of gradients", "", why.exchange.exposed_s))
+        rows.append((say("exchange of gradients"), "", why.exchange.exposed_s))
     rows.sort(key=lambda row: -row[2])
-    rows.append(("listed above", f"{sum(one.count for one in why.kernels):,}",
+    rows.append((say("listed above"), f"{sum(one.count for one in why.kernels):,}",
                  sum(one.time_s for one in why.kernels)))  # fmt: skip
     shown = [
         (f"  {name}", count, words.time_words(seconds), percent(seconds / why.step_s))
-        for name, count, seconds in (*rows, ("together", f"{why.count:,}", why.step_s))
+        for name, count, seconds in (*rows, (say("together"), f"{why.count:,}", why.step_s))
         if seconds >= _LEAST_SHARE * why.step_s
     ]
-    return table(("  what", "launches", "time", "share"), shown, align="<>>>", width=width,
+    headers = (say("  what"), say("launches"), say("time"), say("share"))
+    return table(headers, shown, align="<>>>", width=width,
                  elastic=0, colour=colour)  # fmt: skip
 
 
@@ -200,7 +231,7 @@ def _constants(why: Explanation, sources: Mapping[str, int], width: int, colour:
         for each in why.constants
     ]
     shown = table(
-        ("  name", "value", "how", "range", "stands for"),
+        (say("  name"), say("value"), say("how"), say("range"), say("stands for")),
         rows,
         align="<><<<",
         width=width,
@@ -208,10 +239,11 @@ def _constants(why: Explanation, sources: Mapping[str, int], width: int, colour:
         spare=(3, 4, 2),
         colour=colour,
     )
-    told = (
-        "fitted: to published measurements, inside its range. at its bound: the fit ended at an "
-        "end of the range, so it is not identified: the measurements do not say how large it is. "
-        "taken: from the source as it stands."
+    told = say(
+        "fitted: to published measurements, inside its range. at its bound: the "
+        "fit ended at an end of the range, so it is not identified: the "
+        "measurements do not say how large it is. taken: from the source as it "
+        "stands."
     )
     return f"{shown}\n\n{wrapped(told, width=width, first='  ', rest='  ')}"
 
@@ -219,13 +251,19 @@ def _constants(why: Explanation, sources: Mapping[str, int], width: int, colour:
 def _range(why: Explanation, step_s: Interval, width: int) -> str:
     basis, ratio = why.width, step_s.high / step_s.best
     low, high = (words.time_words(seconds) for seconds in (step_s.low, step_s.high))
-    told = (
-        f"{low} to {high}: the best figure divided and multiplied by {significant(ratio)}, the "
-        f"half-width {significant(basis.log_half_width_ratio)} in log time of {basis.bucket}, "
-        f"learned from {plural(basis.groups, 'model')} on a card. About nine in ten measurements "
-        "of cards that a fit had not seen lay inside."
+    told = say(
+        "{low} to {high}: the best figure divided and multiplied by {ratio}, the "
+        "half-width {half} in log time of {bucket}, learned from "
+        "{models} on a card. About nine in ten measurements of cards that a fit "
+        "had not seen lay inside.",
+        low=low,
+        high=high,
+        ratio=significant(ratio),
+        half=significant(basis.log_half_width_ratio),
+        bucket=basis.bucket,
+        models=plural(basis.groups, "model"),
     )
-    told = " ".join((told, *(f"{capital(reason)}." for reason in basis.reasons)))
+    told = joined((told, *(f"{capital(reason)}." for reason in basis.reasons)))
     return wrapped(told, width=width, first="  ", rest="  ")
 
 

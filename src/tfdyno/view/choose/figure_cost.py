@@ -13,6 +13,8 @@ from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import Plane, line, padded, placed_labels, plane, rules, spec, spots
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
 from tfdyno.words.base import amounts
+from tfdyno.words.base.language import joined, say
+from tfdyno.words.base.names import named as name_in_words
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Advice
@@ -65,9 +67,9 @@ def cost_figure(advice: Advice) -> Figure | None:
         wide=draw(_spec(advice, points, narrow=False)),
         narrow=draw(_spec(advice, points, narrow=True)),
         key=(
-            Key(text="● on demand", variable="ink", mark="none"),
-            Key(text="○ spot", variable="ink", mark="none"),
-            Key(text="line: nothing is both cheaper and faster", variable="c1", mark="none"),
+            Key(text=say("● on demand"), variable="ink", mark="none"),
+            Key(text=say("○ spot"), variable="ink", mark="none"),
+            Key(text=say("line: nothing is both cheaper and faster"), variable="c1", mark="none"),
             Key(text=_shaded(advice), variable="c1", mark="none"),
         ),
         table=_table(points),
@@ -82,7 +84,7 @@ def _points(advice: Advice) -> list[_Point]:
     for card in priced(advice):
         named = titles.get(card.slug, [])
         on_front = card.pareto and card.verdict == "feasible"
-        title = " · ".join([card_name(card).replace(" × ", "×"), *named])
+        title = " · ".join([card_name(card).replace(" × ", "×"), *map(name_in_words, named)])
         rank = 0 if named else 1 if on_front else 2
         usd = card.cost_usd.best if card.cost_usd else 0.0
         points.append(_Point(card, card.hours.best, usd, rank, title))
@@ -114,8 +116,8 @@ def _board(advice: Advice, points: list[_Point], *, narrow: bool) -> Plane:
     return plane(
         x_range=padded(hours, below=1.3, above=1.9 if narrow else 1.6),
         y_range=padded(usd, below=1.5, above=1.5),
-        x_title="hours for the whole run (log scale)",
-        y_title="US$ for the whole run (log scale)",
+        x_title=say("hours for the whole run (log scale)"),
+        y_title=say("US$ for the whole run (log scale)"),
         x_words=_hours_tick,
         y_words=lambda value: f"${value:,.2f}" if value < 1 else f"${value:,.0f}",
         narrow=narrow,
@@ -150,8 +152,9 @@ def _shaded(advice: Advice) -> str:
     """Say what is shaded: the range of the pick's time, and of its price where that is known."""
     card = recommended(advice)
     moves = card is not None and card.price_range.low_ratio < card.price_range.high_ratio
-    upright = "; upright: its prices" if moves else ""
-    return f"shaded: the pick, 9 times in 10{upright}"
+    if moves:
+        return say("shaded: the pick, 9 times in 10; upright: its prices")
+    return say("shaded: the pick, 9 times in 10")
 
 
 def _limits(advice: Advice, board: Plane) -> tuple[list[Spec], list[list[tuple[float, float]]]]:
@@ -162,12 +165,12 @@ def _limits(advice: Advice, board: Plane) -> tuple[list[Spec], list[list[tuple[f
     if run.deadline_h:
         x = board.x.at(run.deadline_h)
         ends.append((x, 0.0, x, bottom))
-        words.append((x - 6, 8.0, f"{amounts.plain(run.deadline_h)} h deadline"))
+        words.append((x - 6, 8.0, say("{hours} h deadline", hours=amounts.plain(run.deadline_h))))
         blocked.append([(x - 90, 8.0), (x, 8.0)])
     if run.budget_usd and board.y.low < run.budget_usd < board.y.high:
         y = bottom - board.y.at(run.budget_usd)
         ends.append((0.0, y, right, y))
-        words.append((right, y - 9, f"${run.budget_usd:,.0f} budget"))
+        words.append((right, y - 9, say("${budget:,.0f} budget", budget=run.budget_usd)))
         blocked.append([(right - 80, y - 9), (right, y - 9)])
     dashed = rules(ends, color=paint("ink"), strokeWidth=1.25, strokeDash=[3, 3])
     blocked += [[(x1, y1), (x2, y2)] for x1, y1, x2, y2 in ends]
@@ -214,22 +217,33 @@ def _tip(point: _Point) -> str:
     return (
         f"{card_name(card)}, {offer_words(card)}: "
         f"{amounts.table_hours(card.hours.best)} h ({amounts.table_hours_range(card.hours)}), "
-        + (f"${amounts.table_usd(cost.best)} ({amounts.usd_range(cost)})" if cost else "no price")
+        + (
+            f"${amounts.table_usd(cost.best)} ({amounts.usd_range(cost)})"
+            if cost
+            else say("no price")
+        )
     )
 
 
 def _label(advice: Advice, points: list[_Point]) -> str:
     front = [
-        f"{card_name(card)} {'spot' if card.spot else 'on demand'} "
-        f"{amounts.table_hours(card.hours.best)} hours ${amounts.table_usd(card.cost_usd.best)}"
+        say(
+            "{card} {way} {hours} hours ${cost}",
+            card=card_name(card),
+            way=name_in_words("spot" if card.spot else "on demand"),
+            hours=amounts.table_hours(card.hours.best),
+            cost=amounts.table_usd(card.cost_usd.best),
+        )
         for card in frontier(advice)
         if card.cost_usd
     ]
-    text = (
-        f"Scatter plot of run cost against run time for {len(points)} offers on logarithmic axes."
+    text = say(
+        "Scatter plot of run cost against run time for {count} offers on logarithmic axes.",
+        count=len(points),
     )
     if front:
-        text += f" Offers that nothing beats on both: {amounts.listed(front)}."
+        best = say("Offers that nothing beats on both: {offers}.", offers=amounts.listed(front))
+        text = joined((text, best))
     return text
 
 
@@ -246,5 +260,5 @@ def _table(points: list[_Point]) -> Table:
                 amounts.usd_range(cost).lstrip("$") if cost else "–",
             )
         )
-    headings = ("Offer", "Hours", "9 in 10", "US$", "9 in 10")
+    headings = (say("Offer"), say("Hours"), say("9 in 10"), "US$", say("9 in 10"))
     return Table(headings=headings, rows=tuple(rows))

@@ -13,6 +13,7 @@ from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import Plane, line, padded, placed_labels, plane, spec, spots
 from tfdyno.view.draw.svg import Figure, Spec, Table, draw
 from tfdyno.words.base import amounts
+from tfdyno.words.base.language import say
 from tfdyno.words.choose import kernels
 
 if TYPE_CHECKING:
@@ -39,15 +40,15 @@ def roofs(gpu: Gpu, precision: str) -> tuple[Roof, ...]:
     """
     rates = gpu.rates
     tensor = {
-        "mixed_float16": (rates.fp16_tensor_per_clock, "tensor cores, float16"),
-        "float16": (rates.fp16_tensor_per_clock, "tensor cores, float16"),
-        "mixed_bfloat16": (rates.bf16_tensor_per_clock, "tensor cores, bfloat16"),
-        "bfloat16": (rates.bf16_tensor_per_clock, "tensor cores, bfloat16"),
-        "tf32": (rates.tf32_tensor_per_clock, "tensor cores, TF32"),
+        "mixed_float16": (rates.fp16_tensor_per_clock, say("tensor cores, float16")),
+        "float16": (rates.fp16_tensor_per_clock, say("tensor cores, float16")),
+        "mixed_bfloat16": (rates.bf16_tensor_per_clock, say("tensor cores, bfloat16")),
+        "bfloat16": (rates.bf16_tensor_per_clock, say("tensor cores, bfloat16")),
+        "tf32": (rates.tf32_tensor_per_clock, say("tensor cores, TF32")),
     }.get(precision, (0.0, ""))
     found = [
         Roof(tensor[0] * gpu.sm_count * gpu.tensor_clock_hz, tensor[1]),
-        Roof(rates.fp32_per_clock * gpu.sm_count * gpu.boost_hz, "float32 units"),
+        Roof(rates.fp32_per_clock * gpu.sm_count * gpu.boost_hz, say("float32 units")),
     ]
     return tuple(roof for roof in found if roof.flops_per_s > 0)
 
@@ -135,8 +136,8 @@ def _board(
     return plane(
         x_range=padded((max(value, ridge / 1e5) for value in intensities), below=2.2, above=25),
         y_range=padded((max(value, floor) for value in rates), below=2.5, above=2.2),
-        x_title="FLOP per byte moved (log scale)",
-        y_title="TFLOP/s reached (log scale)",
+        x_title=say("FLOP per byte moved (log scale)"),
+        y_title=say("TFLOP/s reached (log scale)"),
         x_words=amounts.plain,
         y_words=lambda value: amounts.plain(value / 1e12),
         narrow=narrow,
@@ -170,7 +171,7 @@ def _roof_words(
 def _memory_anchor(board: Plane, gpu: Gpu, roof: Roof) -> Anchor:
     """Return the words on the slanted roof, which look for a free place beside its middle."""
     (x1, y1), (x2, y2) = _roof_line(board, gpu, roof)[:2]
-    text = f"memory {gpu.memory_bytes_per_s / 1e9:,.0f} GB/s"
+    text = say("memory {rate:,.0f} GB/s", rate=gpu.memory_bytes_per_s / 1e9)
     return Anchor(x=(x1 + x2) / 2, y=(y1 + y2) / 2, text=text, radius=1, rings=5, must=True)
 
 
@@ -197,12 +198,16 @@ def _share(point: RooflinePoint, estimate: Estimate) -> float:
 
 
 def _tip(point: RooflinePoint, estimate: Estimate) -> str:
-    return (
-        f"{point.label}: {amounts.table_ms(point.time_s)} ms, "
-        f"{amounts.percent(_share(point, estimate))} of the kernels' time, "
-        f"{point.rate_flops_per_s / 1e12:,.3g} TFLOP/s at "
-        f"{point.intensity_flops_per_byte:,.3g} FLOP per byte, "
-        f"{amounts.plural(point.launches, 'launch', 'launches')}"
+    return say(
+        "{label}: {time} ms, {share} of the kernels' time, "
+        "{rate:,.3g} TFLOP/s at {intensity:,.3g} FLOP "
+        "per byte, {launches}",
+        label=point.label,
+        time=amounts.table_ms(point.time_s),
+        share=amounts.percent(_share(point, estimate)),
+        rate=point.rate_flops_per_s / 1e12,
+        intensity=point.intensity_flops_per_byte,
+        launches=amounts.plural(point.launches, "launch", "launches"),
     )
 
 
@@ -210,15 +215,23 @@ def _label(
     estimate: Estimate, gpu: Gpu, ceilings: tuple[Roof, ...], points: list[RooflinePoint]
 ) -> str:
     parts = [
-        f"{p.label} at {p.intensity_flops_per_byte:,.3g} FLOP per byte and "
-        f"{p.rate_flops_per_s / 1e12:,.3g} TFLOP/s"
+        say(
+            "{label} at {intensity:,.3g} FLOP per byte and {rate:,.3g} TFLOP/s",
+            label=p.label,
+            intensity=p.intensity_flops_per_byte,
+            rate=p.rate_flops_per_s / 1e12,
+        )
         for p in points[:4]
     ]
-    return (
-        f"Roofline plot of {gpu.name} at {estimate.precision}: "
-        f"highest roof {ceilings[0].flops_per_s / 1e12:,.0f} TFLOP/s, memory "
-        f"{gpu.memory_bytes_per_s / 1e9:,.0f} GB/s. Longest groups of kernels: "
-        f"{amounts.listed(parts)}."
+    return say(
+        "Roofline plot of {gpu} at {precision}: highest roof {roof:,.0f} "
+        "TFLOP/s, memory {memory:,.0f} GB/s. Longest groups of "
+        "kernels: {parts}.",
+        gpu=gpu.name,
+        precision=estimate.precision,
+        roof=ceilings[0].flops_per_s / 1e12,
+        memory=gpu.memory_bytes_per_s / 1e9,
+        parts=amounts.listed(parts),
     )
 
 
@@ -234,5 +247,5 @@ def _table(estimate: Estimate) -> Table:
         )
         for point in sorted(estimate.roofline, key=lambda item: -item.time_s)
     )
-    headings = ("Kernel group", "FLOP/byte", "TFLOP/s", "ms", "Share", "Launches")
+    headings = (say("Kernel group"), "FLOP/byte", "TFLOP/s", "ms", say("Share"), say("Launches"))
     return Table(headings=headings, rows=rows)

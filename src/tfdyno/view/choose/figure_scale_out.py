@@ -10,6 +10,7 @@ from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import area, dots, line, plane, spec
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
 from tfdyno.words.base.amounts import table_ms
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.scale_out import ScaleOut
@@ -24,16 +25,18 @@ def scale_out_figure(series: ScaleOut, name: str) -> Figure | None:
     if len(series.rows) < _LEAST_ROWS:
         return None
     return Figure(
-        label=f"Gain over one GPU by the number of GPUs. {sentence(series, name)}",
+        label=say(
+            "Gain over one GPU by the number of GPUs. {sentence}", sentence=sentence(series, name)
+        ),
         wide=draw(_spec(series, narrow=False)),
         narrow=draw(_spec(series, narrow=True)),
         key=(
-            Key(text="gain over one", variable="c1", mark="line"),
-            Key(text="nine times in ten", variable="c1", mark="band"),
-            Key(text="as many times as GPUs", variable="muted", mark="dash"),
+            Key(text=say("gain over one"), variable="c1", mark="line"),
+            Key(text=say("nine times in ten"), variable="c1", mark="band"),
+            Key(text=say("as many times as GPUs"), variable="muted", mark="dash"),
         ),
         table=_table(series),
-        caption="Samples a second over those of one GPU",
+        caption=say("Samples a second over those of one GPU"),
     )
 
 
@@ -64,8 +67,8 @@ def _board(series: ScaleOut, *, narrow: bool) -> Plane:
     return plane(
         x_range=(1.0 / _ROOM, most * _ROOM),
         y_range=(min(1.0, max(least, 0.1)) / _ROOM, most * _ROOM),
-        x_title="GPUs (log scale)",
-        y_title="gain over one (log scale)",
+        x_title=say("GPUs (log scale)"),
+        y_title=say("gain over one (log scale)"),
         x_words=lambda value: f"{value:,.0f}",
         y_words=lambda value: f"{significant(value, 1)}×",
         narrow=narrow,
@@ -86,5 +89,13 @@ def _table(series: ScaleOut) -> Table:
         for row in series.rows
     )
     return Table(
-        headings=("GPUs", "Step ms", "Samples/s", "Gain", "9 in 10", "Efficiency"), rows=rows
+        headings=(
+            "GPUs",
+            say("Step ms"),
+            say("Samples/s"),
+            say("Gain"),
+            say("9 in 10"),
+            say("Efficiency"),
+        ),
+        rows=rows,
     )

@@ -10,6 +10,8 @@ from tfdyno.view.choose.cards import card_name, fits, same
 from tfdyno.view.draw.bars import BarChart, Row, Segment, absolute, bar_figure
 from tfdyno.view.draw.svg import Figure, Key, Table
 from tfdyno.words.base import amounts
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 from tfdyno.words.choose import kernels
 from tfdyno.words.choose.advice import fit_state
 
@@ -21,11 +23,11 @@ if TYPE_CHECKING:
     from tfdyno.view.draw.layers import LayerGroup
 
 PARTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("weights, gradients, optimizer", "c4", ("weights", "gradients", "optimizer")),
-    ("activations", "c1", ("activations",)),
-    ("inputs", "c2", ("inputs",)),
-    ("workspace", "c3", ("workspace",)),
-    ("CUDA context and allocator", "c5", ("context", "allocator")),
+    (say_later("weights, gradients, optimizer"), "c4", ("weights", "gradients", "optimizer")),
+    (say_later("activations"), "c1", ("activations",)),
+    (say_later("inputs"), "c2", ("inputs",)),
+    (say_later("workspace"), "c3", ("workspace",)),
+    (say_later("CUDA context and allocator"), "c5", ("context", "allocator")),
 )
 """Words, colour and keys of ``memory_parts_bytes`` in stacking order; unknown keys come last."""
 TERMS = (
@@ -48,9 +50,9 @@ def grouped_parts(estimate: Estimate) -> list[tuple[str, str, float]]:
     for words, colour, names in PARTS:
         size = sum(left.pop(name, 0.0) for name in names)
         if size > 0:
-            found.append((words, colour, size))
+            found.append((say(words), colour, size))
     rest = sum(left.values())
-    return [*found, ("other", "c5", rest)] if rest > 0 else found
+    return [*found, (say("other"), "c5", rest)] if rest > 0 else found
 
 
 def parts_figure(estimate: Estimate) -> Figure | None:
@@ -62,13 +64,13 @@ def parts_figure(estimate: Estimate) -> Figure | None:
     colours = {name: colour for _, colour, names in PARTS for name in names}
     rows = tuple(
         Row(
-            name={"context": "CUDA context", "optimizer": "optimizer state"}.get(name, name),
+            name=_part_name(name),
             number=f"{amounts.gib_part(size)} GiB · {amounts.percent(size / total)}",
             segments=(
                 Segment(
                     variable=colours.get(name, "c5"),
                     value=size / GIB,
-                    tip=f"{name}: {amounts.gib(size)} GiB",
+                    tip=f"{named(name)}: {amounts.gib(size)} GiB",
                 ),
             ),
         )
@@ -79,14 +81,22 @@ def parts_figure(estimate: Estimate) -> Figure | None:
     parts = [f"{row.name} {row.number}" for row in rows]
     return bar_figure(
         chart,
-        label=f"Bars of the memory that the step holds, {amounts.gib(total)} GiB in all: "
-        f"{amounts.listed(parts)}.",
+        label=say(
+            "Bars of the memory that the step holds, {total} GiB in all: {parts}.",
+            total=amounts.gib(total),
+            parts=amounts.listed(parts),
+        ),
         table=Table(
-            headings=("Part", "GiB", "Share"),
+            headings=(say("Part"), "GiB", say("Share")),
             rows=tuple((row.name, *row.number.split(" GiB · ")) for row in rows),
         ),
-        caption=f"What fills the card at batch {estimate.batch_size:,}",
+        caption=say("What fills the card at batch {batch:,}", batch=estimate.batch_size),
     )
+
+
+def _part_name(name: str) -> str:
+    longer = {"context": say("CUDA context"), "optimizer": say("optimizer state")}
+    return longer.get(name) or named(name)
 
 
 def memory_figure(cards: Sequence[Candidate], best: Candidate) -> Figure | None:
@@ -101,23 +111,25 @@ def memory_figure(cards: Sequence[Candidate], best: Candidate) -> Figure | None:
         end=end,
         ticks=tuple(step * 0.25 for step in range(math.floor(end * 4 + 1e-9) + 1)),
         tick_format="%",
-        axis_title="share of the card’s usable memory",
+        axis_title=say("share of the card’s usable memory"),
         track=1.0,
         limit=1.0,
-        limit_text="card full",
+        limit_text=say("card full"),
     )
     found: dict[str, str] = {}
     for card in known:
         found |= {words: colour for words, colour, _ in grouped_parts(card.estimate)}
-    keys = [Key(text=words, variable=found[words]) for words, _, _ in PARTS if words in found]
+    parts = [say(words) for words, _, _ in PARTS]
+    keys = [Key(text=words, variable=found[words]) for words in parts if words in found]
     return bar_figure(
         chart,
-        label="Bars of memory use per card as a share of its usable memory: "
-        + amounts.listed([f"{row.name} {row.number}" for row in rows])
-        + ".",
-        key=(*keys, Key(text="9 times in 10", variable="ink", mark="line")),
+        label=say(
+            "Bars of memory use per card as a share of its usable memory: {cards}.",
+            cards=amounts.listed([f"{row.name} {row.number}" for row in rows]),
+        ),
+        key=(*keys, Key(text=say("9 times in 10"), variable="ink", mark="line")),
         table=_memory_table(known),
-        caption="The model on one card of each size",
+        caption=say("The model on one card of each size"),
     )
 
 
@@ -133,19 +145,30 @@ def _memory_row(card: Candidate, *, strong: bool) -> Row:
         Segment(
             variable=colour,
             value=size / usable,
-            tip=f"{card.gpu_name}, {words}: {amounts.gib(size)} GiB, "
-            f"{amounts.percent(size / usable)} of the card",
+            tip=say(
+                "{card}, {part}: {size} GiB, {share} of the card",
+                card=card.gpu_name,
+                part=words,
+                size=amounts.gib(size),
+                share=amounts.percent(size / usable),
+            ),
         )
         for words, colour, size in grouped_parts(estimate)
     )
-    number = f"{amounts.gib(needed.best)} of {amounts.gib(usable)} GiB"
+    number = say(
+        "{used} of {usable} GiB", used=amounts.gib(needed.best), usable=amounts.gib(usable)
+    )
     if not fits(card):
-        number += " · may not fit" if estimate.fits == "may not" else " · too small"
+        number += say(" · may not fit") if estimate.fits == "may not" else say(" · too small")
     elif estimate.fits == "unverified":
-        number += " · not compiled"
+        number += say(" · not compiled")
     return Row(
         name=card_name(card),
-        number=f"{number} · max batch {amounts.batch_words(estimate.max_batch_size)}",
+        number=say(
+            "{number} · max batch {batch}",
+            number=number,
+            batch=amounts.batch_words(estimate.max_batch_size),
+        ),
         segments=segments,
         low=needed.low / usable,
         high=needed.high / usable,
@@ -164,13 +187,21 @@ def _memory_table(cards: Sequence[Candidate]) -> Table:
             amounts.percent(
                 card.estimate.device_memory_bytes.best / card.estimate.usable_memory_bytes
             ),
-            fit_state(card.estimate),
+            named(fit_state(card.estimate)),
             amounts.batch_cell(card.estimate.max_batch_size),
         )
         for card in cards
     )
     return Table(
-        headings=("Card", "Usable GiB", "Needed GiB", "9 in 10", "Share", "Fits", "Max batch"),
+        headings=(
+            say("Card"),
+            say("Usable GiB"),
+            say("Needed GiB"),
+            say("9 in 10"),
+            say("Share"),
+            say("Fits"),
+            say("Max batch"),
+        ),
         rows=rows,
         text_columns=frozenset((0, 5)),
     )
@@ -195,18 +226,19 @@ def terms_figure(cards: Sequence[Candidate], best: Candidate) -> Figure | None:
         end=1.0,
         ticks=(0, 0.25, 0.5, 0.75, 1.0),
         tick_format="%",
-        axis_title="share of the time that the causes of one step take",
+        axis_title=say("share of the time that the causes of one step take"),
     )
     present = {name for card in known for name in term_shares(card.estimate)}
     key = tuple(Key(text=kernels.cause(n), variable=c) for n, c in TERMS if n in present)
-    headings = ["GPU", "Step ms", "9 in 10"]
+    headings = ["GPU", say("Step ms"), say("9 in 10")]
     headings += [amounts.capital(kernels.cause(n)) for n, _ in TERMS if n in present]
     shown = [n for n, _ in TERMS if n in present]
     return bar_figure(
         chart,
-        label="Stacked bars of what one step waits for, by card: "
-        + amounts.listed([_terms_words(card) for card in known])
-        + ".",
+        label=say(
+            "Stacked bars of what one step waits for, by card: {cards}.",
+            cards=amounts.listed([_terms_words(card) for card in known]),
+        ),
         key=key,
         table=Table(
             headings=tuple(headings),
@@ -260,7 +292,15 @@ def certainty_table(cards: Sequence[Candidate]) -> Table:
         )
         for card in cards
     )
-    headings = ("Card", "Step ms", "9 in 10", "Time by", "Memory GiB", "9 in 10", "Memory by")
+    headings = (
+        say("Card"),
+        say("Step ms"),
+        say("9 in 10"),
+        say("Time by"),
+        say("Memory GiB"),
+        say("9 in 10"),
+        say("Memory by"),
+    )
     return Table(headings=headings, rows=rows, text_columns=frozenset((0, 3, 6)))
 
 
@@ -268,7 +308,8 @@ def _route(estimate: Estimate, figure: str) -> str:
     """Return the route that made a figure, with the GPU family whose compiled program that was."""
     route = estimate.made_by.get(figure, "–")
     compiled_for = estimate.compiled_for
-    return f"{route}, {compiled_for}" if route == "exact" and compiled_for else route
+    is_told = route == "exact" and compiled_for
+    return f"{named(route)}, {compiled_for}" if is_told else named(route)
 
 
 def layers_figure(groups: Sequence[LayerGroup], estimate: Estimate) -> Figure | None:
@@ -277,16 +318,17 @@ def layers_figure(groups: Sequence[LayerGroup], estimate: Estimate) -> Figure | 
     if total <= 0:
         return None
     rows = tuple(_layer_row(group, total) for group in groups)
-    chart = absolute(rows, "ms of one step, best estimate")
+    chart = absolute(rows, say("ms of one step, best estimate"))
     present = {phase for group in groups for phase, s in group.by_phase_s.items() if s > 0}
-    words = {"update": "optimizer update"}
-    key = tuple(Key(text=words.get(n, n), variable=c) for n, c in PHASES if n in present)
+    words = {"update": say("optimizer update")}
+    key = tuple(Key(text=words.get(n) or named(n), variable=c) for n, c in PHASES if n in present)
     return bar_figure(
         chart,
-        label=f"Stacked bars of milliseconds per step by layer group, batch "
-        f"{estimate.batch_size:,}: "
-        + amounts.listed([f"{row.name} {row.number}" for row in rows])
-        + ".",
+        label=say(
+            "Stacked bars of milliseconds per step by layer group, batch {batch:,}: {layers}.",
+            batch=estimate.batch_size,
+            layers=amounts.listed([f"{row.name} {row.number}" for row in rows]),
+        ),
         key=key if len(key) > 1 else (),
         table=_layer_table(groups, total),
     )
@@ -297,7 +339,8 @@ def _layer_row(group: LayerGroup, total_s: float) -> Row:
         Segment(
             variable=colour,
             value=group.by_phase_s.get(phase, 0.0) * 1e3,
-            tip=f"{group.name}, {phase}: {amounts.table_ms(group.by_phase_s.get(phase, 0.0))} ms",
+            tip=f"{group.name}, {named(phase)}: "
+            f"{amounts.table_ms(group.by_phase_s.get(phase, 0.0))} ms",
         )
         for phase, colour in PHASES
         if group.by_phase_s.get(phase, 0.0) > 0
@@ -321,5 +364,10 @@ def _layer_table(groups: Sequence[LayerGroup], total_s: float) -> Table:
         )
         for group in groups
     )
-    headings = ("Layers", "Number", *(f"{amounts.capital(phase)} ms" for phase in phases), "Share")
-    return Table(headings=(*headings, "GFLOP", "GB moved"), rows=rows)
+    headings = (
+        say("Layers"),
+        say("Number"),
+        *(f"{amounts.capital(named(phase))} ms" for phase in phases),
+        say("Share"),
+    )
+    return Table(headings=(*headings, "GFLOP", say("GB moved")), rows=rows)

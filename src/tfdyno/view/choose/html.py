@@ -13,6 +13,8 @@ from tfdyno.view.base.template import page
 from tfdyno.view.choose import basis, cards, ranking, sections, sentences
 from tfdyno.view.choose.cards import card_name
 from tfdyno.words.base import amounts
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 from tfdyno.words.choose import kernels
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def render_report(
         ranking=sentences.ranking(advice),
         few=ranking.FEW,
         groups=ranking.groups(advice, gpus),
-        axis=" to ".join(significant(end, 1) for end in ranking.hours_axis(advice)) + " h",
+        axis=say(" to ").join(significant(end, 1) for end in ranking.hours_axis(advice)) + " h",
         markets=cards.markets(advice, gpus),
         providers=cards.providers(advice),
         facts=basis.facts(advice, trace, program, best),
@@ -72,15 +74,19 @@ def _setup(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[str, .
     if best is not None:
         estimate = best.estimate
         found += [
-            f"batch {estimate.batch_size:,}",
+            say("batch {batch:,}", batch=estimate.batch_size),
             estimate.precision,
             kernels.execution(estimate.execution),
         ]
-    found.append(f"{run.epochs:,} epochs" if run.epochs else f"{run.steps:,} steps")
+    found.append(
+        say("{count:,} epochs", count=run.epochs)
+        if run.epochs
+        else say("{count:,} steps", count=run.steps)
+    )
     if run.deadline_h:
-        found.append(f"within {amounts.plain(run.deadline_h)} h")
+        found.append(say("within {hours} h", hours=amounts.plain(run.deadline_h)))
     if run.budget_usd:
-        found.append(f"at most ${run.budget_usd:,.0f}")
+        found.append(say("at most ${budget:,.0f}", budget=run.budget_usd))
     return tuple(found)
 
 
@@ -95,13 +101,14 @@ def _picks(advice: Advice) -> list[dict[str, Any]]:
         cost = card.cost_usd
         made.append(
             {
-                "title": amounts.capital(pick.title) + (": our pick" if is_ours else ""),
+                "title": amounts.capital(named(pick.title))
+                + (say(": our pick") if is_ours else ""),
                 "best": is_ours or (first and len(advice.picks) == 1),
                 "name": card_name(card),
                 "machine": cards.machine(card),
                 "rent": cards.rent_words(card),
                 "cost": f"${amounts.table_usd(cost.best)}" if cost else "–",
-                "cost_range": amounts.usd_range(cost) if cost else "no price known",
+                "cost_range": amounts.usd_range(cost) if cost else say("no price known"),
                 "hours": amounts.short_hours(card.hours.best),
                 "hours_range": amounts.hours_range(card.hours),
                 "reason": pick.reason,

@@ -11,6 +11,8 @@ from tfdyno.view.base.template import sentence
 from tfdyno.view.choose.cards import by_verdict, card_name, machine, pick_titles, rent_words, stale
 from tfdyno.view.choose.figures import term_shares
 from tfdyno.words.base import amounts
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 from tfdyno.words.choose import kernels
 from tfdyno.words.choose.advice import fed_words, fit_state, tie_mark
 from tfdyno.words.memory.basis import recomputed
@@ -133,22 +135,24 @@ def group_title(
 ) -> str:
     """Return the heading of a group, with what would help where something would."""
     deadline, budget = amounts.plain(run.deadline_h), f"${run.budget_usd:,.0f}"
-    limits = [f"within {deadline} hours"] if run.deadline_h else []
-    limits += [f"for at most {budget}"] if run.budget_usd else []
+    limits = [say("within {deadline} hours", deadline=deadline)] if run.deadline_h else []
+    limits += [say("for at most {budget}", budget=budget)] if run.budget_usd else []
     if verdict == "does not fit":
         largest = max(member.estimate.max_batch_size or 0 for member in members)
-        help_ = f"; the largest batch among them is {largest:,}" if largest else ""
+        help_ = (
+            say("; the largest batch among them is {largest:,}", largest=largest) if largest else ""
+        )
         batch = members[0].estimate.batch_size
-        return f"Too little memory for a batch of {batch:,}{help_}"
+        return say("Too little memory for a batch of {batch:,}{help}", batch=batch, help=help_)
     return {
-        "feasible": f"Finish {' and '.join(limits)}, by the best estimate"
+        "feasible": say("Finish {limits}, by the best estimate", limits=say(" and ").join(limits))
         if limits
-        else "Can do the run",
-        "too late": f"Later than {deadline} hours",
-        "too dear": f"Dearer than {budget}",
-        "cannot run": "Cannot run with this TensorFlow",
-        "no offer": "No offer known: hours only",
-    }.get(verdict, verdict)
+        else say("Can do the run"),
+        "too late": say("Later than {deadline} hours", deadline=deadline),
+        "too dear": say("Dearer than {budget}", budget=budget),
+        "cannot run": say("Cannot run with this TensorFlow"),
+        "no offer": say("No offer known: hours only"),
+    }[verdict]
 
 
 def _row(
@@ -171,7 +175,7 @@ def _row(
         machine=machine(candidate),
         rent_words=rent_words(candidate),
         full_name=candidate.gpu_name,
-        titles=titles,
+        titles=tuple(map(named, titles)),
         warnings=tuple(text for text in (stale(candidate, advice.made_on),) if text),
         cost=_cost_cell(candidate),
         hours=_hours_cell(candidate, advice.run),
@@ -217,14 +221,14 @@ def _hours_cell(candidate: Candidate, run: Run) -> Cell:
         text=amounts.table_hours(hours.best),
         small=amounts.table_hours_range(hours),
         key=hours.best,
-        warning=f"may miss {amounts.plain(run.deadline_h)} h" if may_miss else "",
+        warning=say("may miss {hours} h", hours=amounts.plain(run.deadline_h)) if may_miss else "",
     )
 
 
 def _held(candidate: Candidate) -> tuple[str, str]:
     estimate = candidate.estimate
     share = term_shares(estimate).get(estimate.bound_by)
-    small = f"{amounts.percent(share)} of the step" if share else ""
+    small = say("{share} of the step", share=amounts.percent(share)) if share else ""
     if candidate.feeding and candidate.feeding.is_short:
         small = f"{small}; {fed_words(candidate)}".removeprefix("; ")
     return kernels.cause(estimate.bound_by), small
@@ -234,26 +238,40 @@ def _refusal(candidate: Candidate) -> str:
     """Return why the candidate cannot do the run at all, and the way out where there is one."""
     estimate = candidate.estimate
     if candidate.verdict == "cannot run":
-        return sentence((candidate.tensorflow or candidate.reason).removeprefix("cannot: "))
+        why = (candidate.tensorflow or candidate.reason).removeprefix("cannot: ")
+        return sentence(named(why))
     if candidate.verdict != "does not fit":
         return ""
     needed, usable = estimate.device_memory_bytes.best, estimate.usable_memory_bytes
-    may = "may need" if fit_state(estimate) in ("may not", "probably not") else "needs"
-    out = f"; a batch of {estimate.max_batch_size:,} would fit" if estimate.max_batch_size else ""
-    return sentence(f"{may} {amounts.gib(needed)} GiB and has {amounts.gib(usable)}{out}")
+    is_open = fit_state(estimate) in ("may not", "probably not")
+    out = (
+        say("; a batch of {batch:,} would fit", batch=estimate.max_batch_size)
+        if estimate.max_batch_size
+        else ""
+    )
+    return sentence(
+        say(
+            "may need {needed} GiB and has {usable}{out}"
+            if is_open
+            else "needs {needed} GiB and has {usable}{out}",
+            needed=amounts.gib(needed),
+            usable=amounts.gib(usable),
+            out=out,
+        )
+    )
 
 
 def _memory_warning(estimate: Estimate) -> str:
     if estimate.fits == "may not":
-        return "may not fit"
+        return say("may not fit")
     return recomputed(estimate.rematerialisation)
 
 
 def _most(estimate: Estimate) -> str:
     most = estimate.max_batch_size
     if most is None or most == MOST_SAMPLES:
-        return f"largest batch {amounts.batch_words(most)}"
-    return f"batch ≤ {most:,}"
+        return say("largest batch {batch}", batch=amounts.batch_words(most))
+    return say("batch ≤ {batch:,}", batch=most)
 
 
 def _interval(candidate: Candidate, axis: tuple[float, float]) -> tuple[float, float, float] | None:

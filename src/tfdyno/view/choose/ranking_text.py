@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.hardware import OWNED
-from tfdyno.view.base.text import paint, shorten, telling_width, wrapped
+from tfdyno.view.base.text import padded, paint, shorten, shown_width, telling_width, wrapped
 from tfdyno.words.base.amounts import (
     batch_cell,
     dashed,
@@ -15,6 +15,8 @@ from tfdyno.words.base.amounts import (
     table_time,
     table_usd,
 )
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 from tfdyno.words.choose.advice import card, tie_mark
 from tfdyno.words.choose.prices import TIE
 
@@ -24,26 +26,40 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Advice, Candidate, Verdict
 
 HEAD = (
-    ("GPU", ""), ("offer", ""), ("mem", "used"), ("max", "batch"), ("step", "ms"),
-    ("9 in 10", "ms"), ("run", "{unit}"), ("9/10", "{unit}"), ("run", "US$"), ("held", "by"),
-)  # fmt: skip
+    ("GPU", ""),
+    (say_later("offer"), ""),
+    (say_later("mem"), say_later("used")),
+    (say_later("max"), say_later("batch")),
+    (say_later("step"), "ms"),
+    (say_later("9 in 10"), "ms"),
+    (say_later("run"), "{unit}"),
+    (say_later("9/10"), "{unit}"),
+    (say_later("run"), "US$"),
+    (say_later("held"), say_later("by")),
+)
 LEFT = (0, 1, 9)
 SPARE = (7, 9, 3, 5, 2, 4)
 """What a narrow screen lacks: the range of hours, which that of the step says too, then others."""
 INDENT = 2
 SMALLEST_NAME = 12
-CAUSES = {"communication": "links", "memory": "memory", "compute": "maths"}
+CAUSES = {
+    "communication": say_later("links"),
+    "memory": say_later("memory||bottleneck"),
+    "compute": say_later("maths"),
+    "launch": say_later("launch"),
+    "input": say_later("input"),
+}
 GROUPS: dict[Verdict, str] = {
     "feasible": "",
-    "too late": "Too late",
-    "too dear": "Too dear",
-    "no offer": "No price in the catalogue",
-    "does not fit": "Do not fit",
-    "cannot run": "This TensorFlow cannot run them",
+    "too late": say_later("Too late"),
+    "too dear": say_later("Too dear"),
+    "no offer": say_later("No price in the catalogue"),
+    "does not fit": say_later("Do not fit"),
+    "cannot run": say_later("This TensorFlow cannot run them"),
 }
 EXCLUDED = ("does not fit", "cannot run")
 """Told by reason: their times and costs say nothing."""
-OLD_PRICE = "* price older than 12 months: tfdyno data refresh"
+OLD_PRICE = say_later("* price older than 12 months: tfdyno data refresh")
 
 
 def ranking_lines(advice: Advice, *, rows: int, width: int, colour: bool) -> str:
@@ -67,9 +83,9 @@ def ranking_lines(advice: Advice, *, rows: int, width: int, colour: bool) -> str
     parts.append(wrapped(rest_line(advice, len(leading) - len(shown)), width=width,
                          first="  ", rest="  "))  # fmt: skip
     if any(tie_mark(one) for one in shown):
-        parts.append(wrapped(TIE, width=width, first="  ", rest="  "))
+        parts.append(wrapped(say(TIE), width=width, first="  ", rest="  "))
     if any(one.slug in old for one in shown):
-        parts.append(wrapped(OLD_PRICE, width=width, first="  ", rest="  "))
+        parts.append(wrapped(say(OLD_PRICE), width=width, first="  ", rest="  "))
     return "\n".join(part for part in parts if part.strip())
 
 
@@ -84,20 +100,20 @@ def distinct(ranking: Sequence[Candidate]) -> list[Candidate]:
 def rest_line(advice: Advice, hidden: int) -> str:
     """Write what the table leaves out: ``6 more are feasible, 5 are too late: add --all``."""
     groups: dict[Verdict, str] = {
-        "too late": "too late",
-        "too dear": "too dear",
-        "no offer": "without a price",
-        "does not fit": "too small",
-        "cannot run": "not for this TensorFlow",
+        "too late": named("too late"),
+        "too dear": named("too dear"),
+        "no offer": say("without a price"),
+        "does not fit": say("too small"),
+        "cannot run": say("not for this TensorFlow"),
     }
     best = advice.ranking[0].verdict
-    words = groups.pop(best, best)
-    parts = [f"{hidden:,} more {words}"] if hidden else []
+    words = groups.pop(best, named(best))
+    parts = [say("{count:,} more {words}", count=hidden, words=words)] if hidden else []
     for verdict, words in groups.items():
         cards = {card(one) for one in advice.ranking if one.verdict == verdict}
         if cards:
-            parts.append(f"{len(cards):,} {words}")
-    return f"{', '.join(parts)}: add --all" if parts else ""
+            parts.append(say("{count:,} {words}", count=len(cards), words=words))
+    return say("{parts}: add --all", parts=say(", ").join(parts)) if parts else ""
 
 
 def _first_rows(advice: Advice, feasible: list[Candidate], rows: int) -> list[Candidate]:
@@ -113,8 +129,8 @@ def _group(advice: Advice, verdict: Verdict, old: set[str], width: int, colour: 
     members = [one for one in advice.ranking if one.verdict == verdict]
     if not members:
         return ""
-    title = f"{GROUPS[verdict]} ({plural(len(members), 'row')})" if GROUPS[verdict] else ""
-    head = [paint(title, "bold", colour=colour)] if title else []
+    title = say("{group} ({rows})", group=say(GROUPS[verdict]), rows=plural(len(members), "row"))
+    head = [paint(title, "bold", colour=colour)] if GROUPS[verdict] else []
     if verdict in EXCLUDED:
         by_card = {card(one): one for one in members}
         body = [
@@ -122,17 +138,18 @@ def _group(advice: Advice, verdict: Verdict, old: set[str], width: int, colour: 
             for name, one in by_card.items()
         ]
         return "\n".join([*head, *body])
-    old_price = wrapped(OLD_PRICE, width=width, first="  ", rest="  ")
-    foot = [wrapped(TIE, width=width, first="  ", rest="  ")] if any(map(tie_mark, members)) else []
+    old_price = wrapped(say(OLD_PRICE), width=width, first="  ", rest="  ")
+    tie = wrapped(say(TIE), width=width, first="  ", rest="  ")
+    foot = [tie] if any(map(tie_mark, members)) else []
     foot += [old_price] if any(one.slug in old for one in members) else []
     return "\n".join([*head, _table(members, old, width, colour), *foot])
 
 
 def _table(rows: Sequence[Candidate], old: set[str], width: int, colour: bool) -> str:
     unit, hours = ("min", 1.0 / 60.0) if rows[0].hours.best < 1.0 else ("h", 1.0)
-    heads = [[head[line].format(unit=unit) for head in HEAD] for line in (0, 1)]
+    heads = [[say(head[line], unit=unit) for head in HEAD] for line in (0, 1)]
     lines = [*heads, *(_cells(one, one.slug in old, hours) for one in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+    widths = [max(shown_width(line[column]) for line in lines) for column in range(len(HEAD))]
     smallest = max(SMALLEST_NAME, telling_width([card(one) for one in rows]))
     for column in SPARE:
         if _excess(widths, width) > widths[0] - smallest:
@@ -148,12 +165,12 @@ def _excess(widths: Sequence[int], width: int) -> int:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [
-        f"{shorten(cell, size):<{size}}" if column in LEFT else f"{cell:>{size}}"
+    columns = [
+        padded(shorten(cell, size), size) if column in LEFT else padded(cell, size, ">")
         for column, (cell, size) in enumerate(zip(cells, widths, strict=True))
         if size
     ]
-    return f"{' ' * INDENT}{' '.join(padded)}".rstrip()
+    return f"{' ' * INDENT}{' '.join(columns)}".rstrip()
 
 
 def _cells(one: Candidate, old: bool, hours: float) -> list[str]:
@@ -169,7 +186,7 @@ def _cells(one: Candidate, old: bool, hours: float) -> list[str]:
         table_time(run.best),
         dashed(run.low, run.high),
         f"{tie_mark(one)}{table_usd(one.cost_usd.best)}" if one.cost_usd else "–",
-        CAUSES.get(estimate.bound_by, estimate.bound_by),
+        say(CAUSES.get(estimate.bound_by, estimate.bound_by)),
     ]
 
 
@@ -177,9 +194,9 @@ def _offer(one: Candidate) -> str:
     if one.offer is None:
         return "–"
     if _is_owned(one):
-        return "owned"
-    way = "" if one.offer.way in ("on demand", one.offer.provider) else f" {one.offer.way}"
-    return f"{one.offer.provider}{way}"
+        return say("owned")
+    is_plain = one.offer.way in ("on demand", one.offer.provider)
+    return one.offer.provider if is_plain else f"{one.offer.provider} {named(one.offer.way)}"
 
 
 def _is_owned(one: Candidate) -> bool:
@@ -191,5 +208,5 @@ def _old_offers(advice: Advice) -> set[str]:
     return {
         one.slug
         for one in advice.ranking
-        if one.offer and f"price of {one.offer.priced_on[:7]}" in one.reason
+        if one.offer and say("price of {month}", month=one.offer.priced_on[:7]) in one.reason
     }

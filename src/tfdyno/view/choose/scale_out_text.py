@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.units import significant
 from tfdyno.view.base.text import WIDTH, paint, table, wrapped
 from tfdyno.words.base.amounts import table_ms
+from tfdyno.words.base.language import joined, say, say_later
 from tfdyno.words.choose import kernels
 from tfdyno.words.choose.advice import brief
 
@@ -16,14 +17,23 @@ if TYPE_CHECKING:
     from tfdyno.core.base.interval import Interval
     from tfdyno.core.choose.scale_out import ScaleOut, ScaleRow
 
-_HEADERS = ("GPUs", "batch", "step ms", "samples/s", "gain", "9 in 10", "efficiency", "exposed ms")
+_HEADERS = (
+    "GPUs",
+    say_later("batch"),
+    say_later("step ms"),
+    say_later("samples/s"),
+    say_later("gain"),
+    say_later("9 in 10"),
+    say_later("efficiency"),
+    say_later("exposed ms"),
+)
 MOST_TABLES = 3
 _SPARE = (1, 2, 5)
 """Columns that a narrow screen lacks."""
 _SLOWER = 1.0
 _LOSS = 1.05
 """The loss from which on the time of another program is told."""
-_PROGRAMS = {"graph": "as a graph", "xla": "under XLA"}
+_PROGRAMS = {"graph": say_later("as a graph"), "xla": say_later("under XLA")}
 
 
 def scale_out_text(
@@ -44,15 +54,25 @@ def sentence(series: ScaleOut, name: str) -> str:
     """Say where more of a card stop paying."""
     card, rows = brief(name), series.rows[1:]
     if not rows:
-        return f"Only one {card} was asked for."
+        return say("Only one {card} was asked for.", card=card)
     first, last = rows[0], rows[-1]
-    told = f"{_count(first)} {card} gain {_times(first)}"
+    told = say("{count} {card} gain {times}", count=_count(first), card=card, times=_times(first))
     if first.estimate.replicas == 2:
-        told = f"A second {card} gains {_times(first)}"
+        told = say("A second {card} gains {times}", card=card, times=_times(first))
     switch = _switch(series)
     if all(row.gain_ratio.best < _SLOWER for row in rows):
-        return f"{told}: one alone is faster{switch and f', and {switch}'}."
-    return f"{told}{_later(series, first, last)}: {switch and f'{switch}; '}{_brings(series)}."
+        return say(
+            "{told}: one alone is faster{switch}.",
+            told=told,
+            switch=switch and say(", and {switch}", switch=switch),
+        )
+    return say(
+        "{told}{later}: {switch}{brings}.",
+        told=told,
+        later=_later(series, first, last),
+        switch=switch and say("{switch}; ", switch=switch),
+        brings=_brings(series),
+    )
 
 
 def _later(series: ScaleOut, first: ScaleRow, last: ScaleRow) -> str:
@@ -60,7 +80,10 @@ def _later(series: ScaleOut, first: ScaleRow, last: ScaleRow) -> str:
     told = [row for row in series.rows if row.estimate.replicas > series.pays_until][:1]
     told += [last] if last.gain_ratio.best > _SLOWER else []
     named = {row.estimate.replicas: row for row in told if row is not first}
-    return "".join(f", {_count(row)} gain {_times(row)}" for row in named.values())
+    return "".join(
+        say(", {count} gain {times}", count=_count(row), times=_times(row))
+        for row in named.values()
+    )
 
 
 def _brings(series: ScaleOut) -> str:
@@ -69,22 +92,35 @@ def _brings(series: ScaleOut) -> str:
     beyond = [row for row in rows if row.estimate.replicas > stops]
     shares = sorted(max(0.0, row.added_ratio) for row in beyond[:1] or rows)
     told = list(dict.fromkeys(significant(share, 2) for share in shares))
-    share = f"{' to '.join(dict.fromkeys((told[0], told[-1])))} of the first"
-    who = f"from {stops:,} to {_count(beyond[0])} an added card" if beyond else "each added card"
-    return f"{who} brings {share if shares[-1] else 'nothing'}"
+    share = say(
+        "{shares} of the first", shares=say(" to ").join(dict.fromkeys((told[0], told[-1])))
+    )
+    who = (
+        say("from {stops:,} to {count} an added card", stops=stops, count=_count(beyond[0]))
+        if beyond
+        else say("each added card")
+    )
+    return say("{who} brings {share}", who=who, share=share if shares[-1] else say("nothing"))
 
 
 def _switch(series: ScaleOut) -> str:
     """Return the loss that is another program's; empty where there is none, or it is not known."""
     if not series.switched_to:
         return ""
-    program = _PROGRAMS.get(series.switched_to, f"as {series.switched_to}")
-    told = f"on several cards the step runs {program}"
+    name = series.switched_to
+    program = say(_PROGRAMS[name]) if name in _PROGRAMS else say("as {name}", name=name)
+    told = say("on several cards the step runs {program}", program=program)
     ratio = series.switch_ratio
     if ratio is None:
         return told
     return (
-        f"{told}, which alone takes {significant(ratio, 2)} times as long" if ratio >= _LOSS else ""
+        say(
+            "{told}, which alone takes {ratio} times as long",
+            told=told,
+            ratio=significant(ratio, 2),
+        )
+        if ratio >= _LOSS
+        else ""
     )
 
 
@@ -98,7 +134,7 @@ def _times(row: ScaleRow) -> str:
 
 def _one(series: ScaleOut, name: str, width: int, colour: bool) -> str:
     money = _money(series)
-    headers = (*_HEADERS, *([money[0]] if money else []))
+    headers = (*map(say, _HEADERS), *([money[0]] if money else []))
     rows = [
         (*_cells(row), *([significant(money[1][index].best, 2)] if money else []))
         for index, row in enumerate(series.rows)
@@ -129,36 +165,57 @@ def _money(series: ScaleOut) -> tuple[str, list[Interval]] | None:
     epochs = [row.usd_per_epoch for row in series.rows if row.usd_per_epoch]
     millions = [row.million_samples_usd for row in series.rows if row.million_samples_usd]
     if epochs:
-        return "$ an epoch", epochs
-    return ("$ a million", millions) if millions else None
+        return say("$ an epoch"), epochs
+    return (say("$ a million"), millions) if millions else None
 
 
 def assumed(series: ScaleOut) -> str:
     """Return what the numbers rest on."""
-    held = "batch of each GPU" if series.holds == "batch per replica" else "global batch"
-    kind = "weak" if series.holds == "batch per replica" else "strong"
-    parts = [f"Held: the {held} ({kind} scaling)."]
+    held = (
+        say("Held: the batch of each GPU (weak scaling).")
+        if series.holds == "batch per replica"
+        else say("Held: the global batch (strong scaling).")
+    )
+    parts = [held]
     if series.switched_to:
         before = kernels.execution(series.rows[0].estimate.execution)
         after = kernels.execution(series.switched_to)
-        parts.append(f"One GPU runs {before}, several {after}: part of the loss is that.")
+        parts.append(
+            say(
+                "One GPU runs {before}, several {after}: part of the loss is that.",
+                before=before,
+                after=after,
+            )
+        )
     if any(row.capped for row in series.rows):
         parts.append(
-            "A gain above the number of GPUs was cut to it: of the two programs only one is fitted "
-            "to your measurement."
+            say(
+                "A gain above the number of GPUs was cut to it: of the two programs only "
+                "one is fitted to your measurement."
+            )
         )
     if any(row.estimate.execution == "graph" for row in series.rows[1:]):
         parts.append(
-            "tf.distribute sends all gradients at once after the backward pass: nothing is hidden."
+            say(
+                "tf.distribute sends all gradients at once after the backward pass: "
+                "nothing is hidden."
+            )
         )
     if series.through_host:
         parts.append(
-            "These cards copy through the host's memory, without peer access over PCIe: more cards "
-            "share that one way."
+            say(
+                "These cards copy through the host's memory, without peer access over "
+                "PCIe: more cards share that one way."
+            )
         )
     price = series.price
     if price:
         parts.append(
-            f"Price: ${price.usd_per_h:.2f} a GPU and hour, {price.offer}, {price.priced_on}."
+            say(
+                "Price: ${price:.2f} a GPU and hour, {offer}, {date}.",
+                price=price.usd_per_h,
+                offer=price.offer,
+                date=price.priced_on,
+            )
         )
-    return " ".join(parts)
+    return joined(parts)

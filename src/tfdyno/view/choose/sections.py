@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.view.choose import cards, figures, scale_out_text, sentences
+from tfdyno.view.choose import cards, figures, scale_out_text, sentences, step_sentences
 from tfdyno.view.choose.explanation_table import explanation_table, explanation_title
 from tfdyno.view.choose.figure_cost import cost_figure, frontier
 from tfdyno.view.choose.figure_roofline import roofline_figure
@@ -14,6 +14,7 @@ from tfdyno.view.choose.sentences import Finding
 from tfdyno.view.draw.figure_memory import live_figure
 from tfdyno.view.draw.layers import group_layers
 from tfdyno.view.draw.svg import Figure, Table
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +69,7 @@ def evidence(
 ) -> tuple[Section, ...]:
     """Return all sections with a finding and figures; those about one card need a candidate."""
     found = sentences.cost(advice, frontier(advice))
-    cost = section("cost", "Cost and time", found, cost_figure(advice))
+    cost = section("cost", say("Cost and time"), found, cost_figure(advice))
     if best is None:
         return (cost,)
     chosen = _choices(advice, best)
@@ -77,13 +78,13 @@ def evidence(
     layers = tuple(_layers(card, forward) for card in chosen)
     return (
         cost,
-        Section(id="memory", short="Memory", panels=(_memory(advice, best, gpus),)),
-        Section(id="terms", short="Bottleneck", panels=(_terms(advice, best),)),
+        Section(id="memory", short=say("Memory"), panels=(_memory(advice, best, gpus),)),
+        Section(id="terms", short=say("Bottleneck"), panels=(_terms(advice, best),)),
         *_scaling(advice, gpus),
-        Section(id="roofline", short="Roofline", panels=rooflines),
-        Section(id="layers", short="Layers", panels=layers),
+        Section(id="roofline", short=say("Roofline"), panels=rooflines),
+        Section(id="layers", short=say("Layers"), panels=layers),
         section(
-            "sure", "How sure", sentences.sure(advice, best),
+            "sure", say("How sure"), sentences.sure(advice, best),
             table=figures.certainty_table(cards.shown_cards(advice, _CARDS_IN_A_FIGURE)),
         ),
     )  # fmt: skip
@@ -101,8 +102,8 @@ def _memory(advice: Advice, best: Candidate, gpus: Mapping[str, Gpu]) -> Panel:
     by_size = cards.memory_cards(advice, _CARDS_IN_A_FIGURE)
     parts = figures.parts_figure(best.estimate)
     return Panel(
-        topic="Memory",
-        finding=sentences.memory(advice, best, gpus),
+        topic=say("Memory"),
+        finding=step_sentences.memory(advice, best, gpus),
         figures=_drawn(parts, live_figure(best.estimate), figures.memory_figure(by_size, best)),
     )
 
@@ -110,11 +111,13 @@ def _memory(advice: Advice, best: Candidate, gpus: Mapping[str, Gpu]) -> Panel:
 def _terms(advice: Advice, best: Candidate) -> Panel:
     shown = cards.shown_cards(advice, _CARDS_IN_A_FIGURE)
     return Panel(
-        topic="What holds each card back",
-        finding=sentences.terms(shown),
+        topic=say("What holds each card back"),
+        finding=step_sentences.terms(shown),
         figures=_drawn(figures.terms_figure(shown, best)),
-        note="Right: best estimate of one step and, in brackets, its 9-in-10 range. Causes "
-        "overlap in time, so their shares are of their sum.",
+        note=say(
+            "Right: best estimate of one step and, in brackets, its 9-in-10 range. "
+            "Causes overlap in time, so their shares are of their sum."
+        ),
     )
 
 
@@ -126,18 +129,18 @@ def _scaling(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Section, ...]:
         heading = scale_out_text.sentence(series, name).rstrip(".")
         finding = Finding(heading, scale_out_text.assumed(series))
         drawn = scale_out_figure(series, name)
-        found.append(section("scaling", "Several GPUs", finding, drawn))
+        found.append(section("scaling", say("Several GPUs"), finding, drawn))
     return tuple(found)
 
 
 def _roofline(card: Candidate, gpus: Mapping[str, Gpu]) -> Panel:
     gpu = gpus.get(card.gpu)
     return Panel(
-        topic=f"Roofline, {cards.card_in_words(card)}",
+        topic=say("Roofline, {card}", card=cards.card_in_words(card)),
         choice=cards.card_name(card),
-        finding=sentences.roofline(card.estimate),
+        finding=step_sentences.roofline(card.estimate),
         figures=_drawn(roofline_figure(card.estimate, gpu) if gpu else None),
-        note=sentences.coverage(card.estimate),
+        note=step_sentences.coverage(card.estimate),
     )
 
 
@@ -145,9 +148,9 @@ def _layers(card: Candidate, order: Sequence[str]) -> Panel:
     groups = group_layers(card.estimate.layers, order=order)
     why = explanation_table(card.estimate)
     return Panel(
-        topic=f"Where the time goes, {cards.card_in_words(card)}",
+        topic=say("Where the time goes, {card}", card=cards.card_in_words(card)),
         choice=cards.card_name(card),
-        finding=sentences.layers(groups),
+        finding=step_sentences.layers(groups),
         figures=_drawn(figures.layers_figure(groups, card.estimate)),
         folded=(explanation_title(card.estimate), why) if why else None,
     )

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.view.base.text import WIDTH, table, wrapped
 from tfdyno.words.base.amounts import gib, table_ms
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 from tfdyno.words.choose.advice import brief
 
 if TYPE_CHECKING:
@@ -14,7 +16,14 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.sharding import Sharding
 
 MOST_TABLES = 2
-_HEADERS = ("way", "cards", "GiB each", "memory by", "step ms", "formula")
+_HEADERS = (
+    say_later("way"),
+    say_later("cards"),
+    say_later("GiB each"),
+    say_later("memory by"),
+    say_later("step ms"),
+    say_later("formula"),
+)
 
 
 def sharding_text(
@@ -27,21 +36,37 @@ def sharding_text(
 
 def sentence(one: Sharding, name: str) -> str:
     """Return what the fewest cards are, or that none of one machine do."""
-    batch, card = f"batch {one.batch_size:,}", brief(name)
+    batch, card = say("batch {batch:,}", batch=one.batch_size), brief(name)
     if not one.plans:
-        smaller = "a smaller batch, " if one.batch_size > 1 else ""
-        where = f"{one.most_cards} {card}" if one.most_cards > 1 else f"several {card}"
-        return (
-            f"No way by formula holds {batch} on {where}: {smaller}rematerialisation or a larger "
-            "card may."
+        smaller = say("a smaller batch, ") if one.batch_size > 1 else ""
+        where = (
+            f"{one.most_cards} {card}" if one.most_cards > 1 else say("several {card}", card=card)
+        )
+        return say(
+            "No way by formula holds {batch} on {where}: {smaller}rematerialisation or "
+            "a larger card may.",
+            batch=batch,
+            where=where,
+            smaller=smaller,
         )
     best = one.plans[0]
-    together = f"{best.replicas} {card} hold {batch} together ({best.kind})"
+    together = say(
+        "{replicas} {card} hold {batch} together ({kind})",
+        replicas=best.replicas,
+        card=card,
+        batch=batch,
+        kind=named(best.kind),
+    )
     if not best.fits:
-        return f"No way that was tried holds {batch}, as XLA plans it on {best.replicas} {card}."
+        return say(
+            "No way that was tried holds {batch}, as XLA plans it on {replicas} {card}.",
+            batch=batch,
+            replicas=best.replicas,
+            card=card,
+        )
     if best.memory_by == "compiler":
-        return f"As XLA plans the shared step: {together}."
-    return f"By formula, nothing was compiled: {together}."
+        return say("As XLA plans the shared step: {together}.", together=together)
+    return say("By formula, nothing was compiled: {together}.", together=together)
 
 
 def _one(one: Sharding, name: str, width: int, colour: bool) -> str:
@@ -50,17 +75,28 @@ def _one(one: Sharding, name: str, width: int, colour: bool) -> str:
         return told
     rows = [
         (
-            plan.kind,
+            named(plan.kind),
             f"{plan.replicas}",
-            gib(plan.device_memory_bytes) + ("" if plan.fits else " (too much)"),
-            plan.memory_by,
+            gib(plan.device_memory_bytes) + ("" if plan.fits else say(" (too much)")),
+            named(plan.memory_by),
             table_ms(plan.step_s.best),
             plan.formula,
         )
         for plan in one.plans
     ]
-    body = table(_HEADERS, rows, align="<>><><", width=width, elastic=5, spare=(5,), colour=colour)
+    body = table(
+        tuple(map(say, _HEADERS)),
+        rows,
+        align="<>><><",
+        width=width,
+        elastic=5,
+        spare=(5,),
+        colour=colour,
+    )
     sources = "; ".join(dict.fromkeys(plan.source for plan in one.plans))
-    rough = " The time of tensor parallel is a rough figure."
+    rough = say(" The time of tensor parallel is a rough figure.")
     rough = rough if any(plan.kind == "tensor parallel" for plan in one.plans) else ""
-    return f"{told}\n\n{body}\n\n{wrapped(f'Formulas: {sources}.{rough}', width=width)}"
+    formulas = wrapped(
+        say("Formulas: {sources}.{rough}", sources=sources, rough=rough), width=width
+    )
+    return f"{told}\n\n{body}\n\n{formulas}"

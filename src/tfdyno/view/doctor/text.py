@@ -11,7 +11,8 @@ from tfdyno.words.doctor.languages import counted, word
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.core.doctor.finding import Diagnosis, Evidence, Finding, FixStep, Language
+    from tfdyno.core.base.language import Language
+    from tfdyno.core.doctor.finding import Diagnosis, Evidence, Finding, FixStep
     from tfdyno.core.doctor.machine_facts import LibraryFacts, MachineFacts
 
 MARKS = {"error": "✗", "warning": "!", "note": "·", "fine": "✓", "unknown": "?"}

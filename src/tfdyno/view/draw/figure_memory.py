@@ -12,6 +12,8 @@ from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import area, dots, line, rules
 from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Spec, Table, draw, framed
 from tfdyno.words.base import amounts
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,25 +36,32 @@ def live_figure(estimate: Estimate) -> Figure | None:
     share, peak_bytes = peak_of(estimate)
     first, last = estimate.live_curve_bytes[0][1], estimate.live_curve_bytes[-1][1]
     return Figure(
-        label=f"Curve of the memory alive over a step: {format_bytes(first, 2)} at its start, "
-        f"{format_bytes(peak_bytes, 2)} at the peak after {amounts.percent(share)} of it, "
-        f"{format_bytes(last, 2)} at its end.",
+        label=say(
+            "Curve of the memory alive over a step: {first} at its start, {peak} "
+            "at the peak after {share} of it, {last} at its end.",
+            first=format_bytes(first, 2),
+            peak=format_bytes(peak_bytes, 2),
+            share=amounts.percent(share),
+            last=format_bytes(last, 2),
+        ),
         wide=draw(_spec(estimate, WIDE_PX)),
         narrow=draw(_spec(estimate, NARROW_PX)),
         table=Table(
-            headings=("Largest at the peak", "Part", "Size", "Share"),
+            headings=(say("Largest at the peak"), say("Part"), say("Size"), say("Share")),
             rows=tuple(_row(one, peak_bytes) for one in estimate.largest_buffers),
             text_columns=frozenset((0, 1)),
         ),
-        caption=f"Tensors alive over the step, as {planner(estimate.execution)} them",
+        caption=say(
+            "Tensors alive over the step, as {planner} them", planner=planner(estimate.execution)
+        ),
     )
 
 
 def planner(execution: str) -> str:
     """Return who holds the tensors, with its verb."""
     if execution == "graph":
-        return "TensorFlow’s executor holds"
-    return "XLA plans" if execution == "xla" else "XLA would plan"
+        return say("TensorFlow’s executor holds")
+    return say("XLA plans") if execution == "xla" else say("XLA would plan")
 
 
 def peak_of(estimate: Estimate) -> tuple[float, float]:
@@ -81,7 +90,7 @@ def bars_of(points: Sequence[float], columns: int) -> str:
 
 def _row(one: HeldBuffer, peak_bytes: float) -> tuple[str, ...]:
     share = amounts.percent(one.held_bytes / peak_bytes)
-    return tensor_name(one), one.part, format_bytes(one.held_bytes), share
+    return tensor_name(one), named(one.part), format_bytes(one.held_bytes), share
 
 
 def _spec(estimate: Estimate, width_px: float) -> Spec:
@@ -109,7 +118,11 @@ def course_spec(drawn: Sequence[Spec], share: float, peak_bytes: float, width_px
 
 def _peak(at: tuple[float, float], share: float, peak_bytes: float) -> list[Spec]:
     """Return a dot on the peak and its words, on the side where there is room."""
-    words = f"{format_bytes(peak_bytes, 2)} after {amounts.percent(share)} of the step"
+    words = say(
+        "{peak} after {share} of the step",
+        peak=format_bytes(peak_bytes, 2),
+        share=amounts.percent(share),
+    )
     left = share > 0.5
     place = (at[0] - 8.0 if left else at[0] + 8.0, max(8.0, at[1] - 9.0), words)
     dot = dots([at], size=44, color=paint("c1"))
@@ -122,7 +135,9 @@ def _axes(length: float, end_bytes: float) -> list[Spec]:
     return [
         *bytes_axis(length, end_bytes),
         *texts([(x, bottom + 14, text) for x, text in across], align="center", color=muted),
-        *texts([(length, bottom + 31, "share of the step’s kernels")], align="right", color=muted),
+        *texts(
+            [(length, bottom + 31, say("share of the step’s kernels"))], align="right", color=muted
+        ),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 # Mean advance of a character as a share of the font size, in DejaVu Sans: the widest of the faces
 # that the page may meet, on a Linux that has no other.
-_NARROW, _NORMAL, _BROAD = 0.34, 0.62, 0.78
+_NARROW, _NORMAL, _BROAD, _WIDE = 0.34, 0.62, 0.78, 1.0
 _LINE = 1.25
 _LINE_COST, _POINT_COST, _LABEL_COST = 1.0, 5.0, 50.0
 _FAR_COST_PER_PX = 0.02
@@ -98,6 +99,8 @@ def text_width(text: str, font_px: float, *, bold: bool = False) -> float:
     for char in text:
         if char in " .,:;|'()iljtfI1·":
             total += _NARROW
+        elif unicodedata.east_asian_width(char) in "WF":
+            total += _WIDE
         elif char.isupper() or char in "mw%×–":
             total += _BROAD
         else:

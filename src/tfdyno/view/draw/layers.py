@@ -7,13 +7,15 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.words.base.language import say, say_later
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tfdyno.core.choose.estimate import LayerTime
 
-OTHER = "other layers"
-UNNAMED = "not in any layer"
+OTHER = say_later("other layers")
+UNNAMED = say_later("not in any layer")
 _NUMBERED = re.compile(r"(.*?)(\d+)[a-z]?")
 _SPARE_RATIO = 0.1
 _SMALL_RATIO = 0.004
@@ -58,7 +60,7 @@ def group_layers(
 
     groups = [_sum(key, members[key]) for key in sorted(members, key=first) if key in kept]
     rest = [layer for key in members if key not in kept for layer in members[key]]
-    return tuple(groups + ([_sum(OTHER, rest)] if rest else []))
+    return tuple(groups + ([_sum(say(OTHER), rest)] if rest else []))
 
 
 def _sum(name: str, layers: Iterable[LayerTime]) -> LayerGroup:
@@ -73,7 +75,7 @@ def _sum(name: str, layers: Iterable[LayerTime]) -> LayerGroup:
     if len(members) == 1:
         name = members[0].layer
     return LayerGroup(
-        name=name or UNNAMED,
+        name=name or say(UNNAMED),
         layers=len(members),
         step_s=sum(layer.step_s for layer in members),
         by_phase_s=dict(phases),

@@ -11,6 +11,8 @@ from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import area
 from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
 from tfdyno.words.base import amounts
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.memory_map import HeldTensor, MemoryMap
@@ -19,22 +21,41 @@ if TYPE_CHECKING:
 def held_figure(found: MemoryMap) -> Figure:
     """Stack areas of the bytes alive over the step; the table has the tensors of the peak."""
     first, last = found.moments[0].live_bytes, found.moments[-1].live_bytes
-    shown = [words for words, _, names in PARTS if any(_of(found, names))]
+    shown = [say(words) for words, _, names in PARTS if any(_of(found, names))]
     return Figure(
-        label=f"Areas of the memory alive over a step by what it is for ({', '.join(shown)}): "
-        f"{format_bytes(first, 2)} at its start, {format_bytes(found.peak_bytes, 2)} at the peak "
-        f"after {amounts.percent(found.peak_share)} of it, {format_bytes(last, 2)} at its end.",
+        label=say(
+            "Areas of the memory alive over a step by what it is for ({parts}): {first} at its "
+            "start, {peak} at the peak after {share} of it, {last} at its end.",
+            parts=say(", ").join(shown),
+            first=format_bytes(first, 2),
+            peak=format_bytes(found.peak_bytes, 2),
+            share=amounts.percent(found.peak_share),
+            last=format_bytes(last, 2),
+        ),
         wide=draw(_spec(found, WIDE_PX)),
         narrow=draw(_spec(found, NARROW_PX)),
-        key=tuple(Key(text=words, variable=colour) for words, colour, names in PARTS
-                  if any(_of(found, names))),
+        key=tuple(
+            Key(text=say(words), variable=colour)
+            for words, colour, names in PARTS
+            if any(_of(found, names))
+        ),
         table=Table(
-            headings=("Largest at the peak", "Part", "Shape", "Type", "Size", "Share", "Alive"),
+            headings=(
+                say("Largest at the peak"),
+                say("Part"),
+                say("Shape"),
+                say("Type"),
+                say("Size"),
+                say("Share"),
+                say("Alive"),
+            ),
             rows=tuple(_row(one, found.peak_bytes) for one in found.tensors),
             text_columns=frozenset((0, 1, 2, 3)),
         ),
-        caption=f"Tensors alive over the step, as {planner(found.execution)} them",
-    )  # fmt: skip
+        caption=say(
+            "Tensors alive over the step, as {planner} them", planner=planner(found.execution)
+        ),
+    )
 
 
 def held_name(one: HeldTensor) -> str:
@@ -46,19 +67,19 @@ def held_name(one: HeldTensor) -> str:
 def alive_words(one: HeldTensor) -> str:
     """Write from when to when of the step: ``0–65%``; ``all of it``."""
     if one.first_share == 0 and one.last_share == 1:
-        return "all of it"
+        return say("all of it")
     return f"{one.first_share:.0%}–{one.last_share:.0%}".replace("%–", "–")
 
 
 def shape_words(one: HeldTensor) -> str:
     """Write ``256 x 56 x 56 x 64``; ``scalar``."""
-    return " x ".join(map(str, one.shape)) or "scalar"
+    return " x ".join(map(str, one.shape)) or say("scalar")
 
 
 def _row(one: HeldTensor, peak_bytes: float) -> tuple[str, ...]:
     return (
         held_name(one),
-        one.part,
+        named(one.part),
         shape_words(one),
         one.dtype,
         format_bytes(one.held_bytes),
@@ -85,6 +106,6 @@ def _spec(found: MemoryMap, width_px: float) -> Spec:
             (one.share * length, height_px(high, peak), height_px(low, peak))
             for one, low, high in zip(found.moments, below, above, strict=True)
         ]
-        drawn.append(area(ends, color=paint(colour), opacity=0.75, description=words))
+        drawn.append(area(ends, color=paint(colour), opacity=0.75, description=say(words)))
         below = above
     return course_spec(drawn, found.peak_share, peak, width_px)

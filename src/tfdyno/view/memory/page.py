@@ -13,10 +13,12 @@ from tfdyno.view.memory.document import memory_document
 from tfdyno.view.memory.figure_held import held_figure
 from tfdyno.view.memory.text import device_words, peak_sentence, pieces_words
 from tfdyno.words.base.amounts import gib, of_gib, percent
+from tfdyno.words.base.language import joined, say
+from tfdyno.words.base.names import named
 from tfdyno.words.memory.basis import train_command, typed
 from tfdyno.words.memory.plan import (
     base_sentence,
-    batch_words,
+    batch_cell,
     fit_cell,
     plan_headline,
     ratio_words,
@@ -50,10 +52,14 @@ def memory_page(answer: MemoryAnswer, version: str) -> str:
         "memory",
         memory_document(answer),
         reference=trace.workload.reference,
-        setup=(trace.title, f"batch {first.estimate.batch_size:,}", first.estimate.precision),
+        setup=(
+            trace.title,
+            say("batch {batch:,}", batch=first.estimate.batch_size),
+            first.estimate.precision,
+        ),
         date="",
         headline=(heads or [peak_sentence(first, trace.title, answer.names)])[0].rstrip("."),
-        answer=" ".join(filter(None, _answers(answer))),
+        answer=joined(_answers(answer)),
         sections=tuple(_sections(answer)),
         findings=answer.findings,
         notes=tuple(dict.fromkeys(_notes(answer))),
@@ -69,34 +75,38 @@ def _answers(answer: MemoryAnswer) -> Iterator[str]:
             yield base_sentence(answer.plans[number])
             yield safe_sentence(answer.plans[number])
         elif number == 0:
-            yield f"On the card it takes {device_words(card)}."
+            yield say("On the card it takes {memory}.", memory=device_words(card))
     yield from (peak_sentence(one, title, answer.names) for one in answer.cards[1:])
 
 
 def _sections(answer: MemoryAnswer) -> Iterator[Section]:
     if answer.plans:
         panels = tuple(_plan_panel(one, answer.names[one.gpu]) for one in answer.plans)
-        yield Section(id="plan", short="Plan", panels=panels)
+        yield Section(id="plan", short=say("Plan"), panels=panels)
     title = answer.trace.title if answer.trace else ""
     yield Section(
         id="course",
-        short="Over the step",
+        short=say("Over the step"),
         panels=tuple(_course_panel(one, title, answer.names) for one in answer.cards),
     )
 
 
 def _plan_panel(plan: MemoryPlan, card: str) -> Panel:
     rows, weighed = tuple(_row(one, plan) for one in plan.options), weighed_words(plan)
-    headings = ("Precision", "Batch", "Computed again", "Optimizer", "GiB", "Nine in ten",
-                "Time per sample", "Fits", "Learns differently")  # fmt: skip
+    headings = (say("Precision"), say("Batch"), say("Computed again"), say("Optimizer"), "GiB",
+                say("Nine in ten"),
+                say("Time per sample"), say("Fits"), say("Learns differently"))  # fmt: skip
     heading = plan_headline(plan, card).rstrip(".")
     lead = (
-        f"{weighed}. Listed is what fits and no other beats in both memory and time."
+        say(
+            "{weighed}. Listed is what fits and no other beats in both memory and time.",
+            weighed=weighed,
+        )
         if rows
-        else f"{weighed}, and none fits."
+        else say("{weighed}, and none fits.", weighed=weighed)
     )
     return Panel(
-        topic=f"Plan for {card}",
+        topic=say("Plan for {card}", card=card),
         finding=Finding(heading=heading, lead=lead),
         table=Table(headings=headings, rows=rows, text_columns=frozenset((0, 1, 2, 3, 7, 8))),
     )
@@ -107,15 +117,15 @@ def _row(one: PlannedOption, plan: MemoryPlan) -> tuple[str, ...]:
     chosen = plan.chosen is not None and option == plan.chosen.option
     held = option.device_memory_bytes
     return (
-        f"{option.precision}{' (chosen)' if chosen else ''}",
-        batch_words(option).removeprefix("batch "),
-        "blocks" if option.remat else "–",
+        option.precision + (say(" (chosen)") if chosen else ""),
+        batch_cell(option),
+        say("blocks") if option.remat else "–",
         option.optimizer or "–",
         gib(held.best),
         f"{gib(held.low)}–{gib(held.high)}",
         ratio_words(one.time_ratio),
         fit_cell(option),
-        ", ".join(one.learns_differently) or "–",
+        say(", ").join(map(named, one.learns_differently)) or "–",
     )
 
 
@@ -123,22 +133,28 @@ def _course_panel(card: CardMemory, title: str, names: dict[str, str]) -> Panel:
     found = card.map
     one = card.estimate
     layers = Table(
-        headings=("Layer", "Tensors", "Size", "Share of the peak"),
+        headings=(say("Layer"), say("Tensors"), say("Size"), say("Share of the peak")),
         rows=tuple(
-            (each.layer or "(no layer)", f"{each.tensor_count:,}", format_bytes(each.held_bytes),
+            (each.layer or say("(no layer)"), f"{each.tensor_count:,}",
+             format_bytes(each.held_bytes),
              percent(each.held_bytes / found.peak_bytes))
             for each in found.layers
         ),
     )  # fmt: skip
     memory = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
     return Panel(
-        topic=f"Over the step on {names[one.gpu]}",
+        topic=say("Over the step on {card}", card=names[one.gpu]),
         finding=Finding(
             heading=peak_sentence(card, title, names).rstrip("."),
-            lead=f"The card has to hold {memory}: {device_words(card)}. {pieces_words(found)}.",
+            lead=say(
+                "The card has to hold {memory}: {held}. {pieces}.",
+                memory=memory,
+                held=device_words(card),
+                pieces=pieces_words(found),
+            ),
         ),
         figures=(held_figure(found),),
-        folded=("What each layer holds at the peak", layers),
+        folded=(say("What each layer holds at the peak"), layers),
     )
 
 
@@ -160,9 +176,9 @@ def _commands(answer: MemoryAnswer) -> list[tuple[str, str]]:
     if answer.batch_source == "as asked":
         words += ["--batch-size", str(first.batch_size)]
     if not answer.plans:
-        return [(typed("memory", workload, *words, "--plan"), "Settings that make it fit")]
+        return [(typed("memory", workload, *words, "--plan"), say("Settings that make it fit"))]
     if answer.plans[0].recipe is None:
-        return [(typed("advise", workload), "Cards that hold it")]
+        return [(typed("advise", workload), say("Cards that hold it"))]
     plan = typed("memory", workload, *words, "--plan", "--output", "fit.toml")
     train = train_command(workload, "fit.toml")
-    return [(plan, "The plan as a recipe"), (train, "Train by it")]
+    return [(plan, say("The plan as a recipe")), (train, say("Train by it"))]

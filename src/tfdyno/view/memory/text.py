@@ -13,11 +13,13 @@ from tfdyno.view.doctor.text import doctor_text
 from tfdyno.view.draw.figure_memory import bars_of
 from tfdyno.view.memory.figure_held import alive_words, held_name, shape_words
 from tfdyno.words.base.amounts import gib, of_gib, percent, plural
+from tfdyno.words.base.language import say, spoken
+from tfdyno.words.base.names import named
 from tfdyno.words.choose.advice import brief, fit_state
 from tfdyno.words.memory.basis import proof, standing, train_command
 from tfdyno.words.memory.plan import (
     base_sentence,
-    batch_words,
+    batch_cell,
     fit_cell,
     plan_headline,
     ratio_words,
@@ -92,8 +94,8 @@ class _Layout:
             return ""
         diagnosis = replace(answer.log or Diagnosis(findings=()), findings=answer.findings)
         return doctor_text(
-            diagnosis, exit_code=answer.exit_code, from_log=True, width=self.width,
-            colour=self.colour,
+            diagnosis, exit_code=answer.exit_code, from_log=True, language=spoken(),
+            width=self.width, colour=self.colour,
         )  # fmt: skip
 
     def next_step(self, written: str) -> str:
@@ -102,11 +104,15 @@ class _Layout:
         if not written or trace is None or not any(one.recipe for one in self.answer.plans):
             return ""
         command = train_command(trace.workload, written)
-        return f"Written: {written}. Next: {command}"
+        return say("Written: {written}. Next: {command}", written=written, command=command)
 
     def plan(self, plan: MemoryPlan) -> list[str]:
         """Return the answer, the options, and what to know of them."""
-        head = f"{self.title}: {plan_headline(plan, brief(self.names[plan.gpu]))}"
+        head = say(
+            "{title}: {answer}",
+            title=self.title,
+            answer=plan_headline(plan, brief(self.names[plan.gpu])),
+        )
         told = [base_sentence(plan), safe_sentence(plan), *plan.notes]
         return [
             self._bold(head),
@@ -124,9 +130,9 @@ class _Layout:
         course = bars_of([one.live_bytes for one in found.moments], min(60, self.width - 4))
         facts = pairs(
             [
-                ("at the peak", _parts(found)),
-                ("on the card", device_words(card)),
-                ("in one piece", pieces_words(found)),
+                (say("at the peak"), _parts(found)),
+                (say("on the card"), device_words(card)),
+                (say("in one piece"), pieces_words(found)),
             ],
             width=self.width,
         )
@@ -136,12 +142,21 @@ class _Layout:
         shown = shown_options(plan, _MOST_OPTIONS)
         if not shown:
             return ""
-        headers = ("", "precision", "batch", "again", "optimizer", "GiB", "time per sample", "fits")
+        headers = (
+            "",
+            say("precision"),
+            say("batch"),
+            say("again"),
+            say("optimizer"),
+            "GiB",
+            say("time per sample"),
+            say("fits"),
+        )
         rows = [self._option(one, plan) for one in shown]
         body = table(headers, rows, align="<<<<<>><", width=self.width, spare=(4, 3),
                      colour=self.colour)  # fmt: skip
         left = len(plan.options) - len(shown)
-        return f"{body}\n  and {left} more in --json" if left else body
+        return f"{body}\n{say('  and {count} more in --json', count=left)}" if left else body
 
     def _option(self, one: PlannedOption, plan: MemoryPlan) -> list[str]:
         option = one.option
@@ -149,8 +164,8 @@ class _Layout:
         return [
             "*" if marked else "",
             option.precision,
-            batch_words(option).removeprefix("batch "),
-            "blocks" if option.remat else "",
+            batch_cell(option),
+            say("blocks") if option.remat else "",
             option.optimizer,
             gib(option.device_memory_bytes.best),
             ratio_words(one.time_ratio),
@@ -159,22 +174,29 @@ class _Layout:
 
     def _tensors(self, found: MemoryMap) -> str:
         rows = [
-            (f"  {held_name(one)}", one.part, shape_words(one), one.dtype,
+            (f"  {held_name(one)}", named(one.part), shape_words(one), one.dtype,
              format_bytes(one.held_bytes), alive_words(one))
             for one in found.tensors[: self.most]
         ]  # fmt: skip
-        headers = ("  largest at the peak", "part", "shape", "type", "size", "alive")
+        headers = (
+            say("  largest at the peak"),
+            say("part"),
+            say("shape"),
+            say("type"),
+            say("size"),
+            say("alive"),
+        )
         return table(headers, rows, align="<<<<>>", width=self.width, elastic=0, spare=(5, 3, 2),
                      colour=self.colour)  # fmt: skip
 
     def _layers(self, found: MemoryMap) -> str:
         rows = [
-            (f"  {one.layer or '(no layer)'}", f"{one.tensor_count:,}",
+            (f"  {one.layer or say('(no layer)')}", f"{one.tensor_count:,}",
              format_bytes(one.held_bytes), percent(one.held_bytes / found.peak_bytes))
             for one in found.layers[: self.most]
             if one.held_bytes >= _LEAST_SHARE * found.peak_bytes
         ]  # fmt: skip
-        headers = ("  by layer", "tensors", "size", "share")
+        headers = (say("  by layer"), say("tensors"), say("size"), say("share"))
         return table(headers, rows, align="<>>>", width=self.width, elastic=0, colour=self.colour)
 
     def _bold(self, text: str) -> str:
@@ -185,62 +207,88 @@ def peak_sentence(card: CardMemory, title: str, names: Mapping[str, str]) -> str
     """Return what the step holds at its peak, when, and whether that fits the card."""
     one, found = card.estimate, card.map
     memory = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
-    return (
-        f"{title} at batch {one.batch_size:,} on {brief(names[one.gpu])} holds "
-        f"{format_bytes(found.peak_bytes, 3)} at its peak, after {percent(found.peak_share)} of "
-        f"its kernels{_where(found)}. {FITS[fit_state(one)]}: {memory}{proof(one)}."
+    return say(
+        "{title} at batch {batch:,} on {card} holds {peak} at its "
+        "peak, after {share} of its kernels{where}. {fits}: {memory}{proof}.",
+        title=title,
+        batch=one.batch_size,
+        card=brief(names[one.gpu]),
+        peak=format_bytes(found.peak_bytes, 3),
+        share=percent(found.peak_share),
+        where=_where(found),
+        fits=say(FITS[fit_state(one)]),
+        memory=memory,
+        proof=proof(one),
     )
 
 
 def _where(found: MemoryMap) -> str:
-    phase = {"forward": "forward pass", "backward": "backward pass", "update": "update",
-             "recompute": "second forward pass"}[found.peak_phase]  # fmt: skip
-    of = f" of {found.peak_layer}" if found.peak_layer else ""
-    return f", in the {phase}{of}"
+    phase = {"forward": say("forward pass"), "backward": say("backward pass"),
+             "update": named("update"),
+             "recompute": say("second forward pass")}[found.peak_phase]  # fmt: skip
+    of = say(" of {layer}", layer=found.peak_layer) if found.peak_layer else ""
+    return say(", in the {phase}{of}", phase=phase, of=of)
 
 
 def _parts(found: MemoryMap) -> str:
     largest = sorted(found.parts_bytes.items(), key=lambda item: -item[1])
-    parts = ", ".join(f"{name} {format_bytes(size, 3)}" for name, size in largest)
-    return f"{parts} ({plural(found.held_count, 'tensor')})"
+    parts = say(", ").join(f"{named(name)} {format_bytes(size, 3)}" for name, size in largest)
+    return say("{parts} ({tensors})", parts=parts, tensors=plural(found.held_count, "tensor"))
 
 
 def device_words(card: CardMemory) -> str:
     """Return the range of what a card has to hold, and what stands behind it."""
     one = card.estimate
     low, high = gib(one.device_memory_bytes.low), gib(one.device_memory_bytes.high)
-    route = "compiled" if one.made_by["memory"] == "exact" else "computed"
-    return (
-        f"{low}–{high} GiB with CUDA's context, workspaces and the allocator's slack ({route}, "
-        f"{standing(one)})"
+    route = say("compiled") if one.made_by["memory"] == "exact" else say("computed")
+    return say(
+        "{low}–{high} GiB with CUDA's context, workspaces and the allocator's "
+        "slack ({route}, {standing})",
+        low=low,
+        high=high,
+        route=route,
+        standing=standing(one),
     )
 
 
 def pieces_words(found: MemoryMap) -> str:
     """Return what has to lie together, and what lies apart."""
     if found.allocator is None:
-        return (
-            f"XLA asks for {format_bytes(found.temporary_bytes, 3)} of temporaries as one piece: "
-            "memory that is free in fragments does not serve it"
+        return say(
+            "XLA asks for {size} of temporaries as one piece: memory that "
+            "is free in fragments does not serve it",
+            size=format_bytes(found.temporary_bytes, 3),
         )
     return fragment_words(found.allocator)
 
 
 def fragment_words(need: AllocatorNeed) -> str:
     """Return what TensorFlow's allocator makes of one step."""
-    largest = f"the largest request is {format_bytes(need.largest_request_bytes, 3)}"
+    largest = say(
+        "the largest request is {size}",
+        size=format_bytes(need.largest_request_bytes, 3),
+    )
     if need.failed_bytes:
         free, piece = format_bytes(need.free_bytes, 3), format_bytes(need.largest_free_bytes, 3)
-        lost = "in fragments" if need.is_fragmented else "too little"
-        return (
-            f"{format_bytes(need.failed_bytes, 3)} find no piece: {free} are free, {lost}, the "
-            f"largest piece {piece}; {largest} (one step replayed by the allocator's rules)"
+        lost = say("in fragments") if need.is_fragmented else say("too little")
+        return say(
+            "{size} find no piece: {free} are free, {lost}, the largest piece "
+            "{piece}; {largest} (one step replayed by the allocator's rules)",
+            size=format_bytes(need.failed_bytes, 3),
+            free=free,
+            lost=lost,
+            piece=piece,
+            largest=largest,
         )
     share = percent(need.fragment_bytes / max(1.0, need.footprint_bytes))
-    return (
-        f"{format_bytes(need.in_use_peak_bytes, 3)} in use at most, "
-        f"{format_bytes(need.fragment_bytes, 3)} more ({share}) lie in fragments; {largest} (one "
-        "step replayed by the allocator's rules, from an empty pool)"
+    return say(
+        "{used} in use at most, {fragments} more ({share}) lie "
+        "in fragments; {largest} (one step replayed by the allocator's rules, from "
+        "an empty pool)",
+        used=format_bytes(need.in_use_peak_bytes, 3),
+        fragments=format_bytes(need.fragment_bytes, 3),
+        share=share,
+        largest=largest,
     )
 
 
@@ -250,9 +298,15 @@ def log_sentence(answer: MemoryAnswer) -> str:
     if oom is None or not answer.cards or not oom.in_use_bytes:
         return ""
     held = answer.cards[0].estimate.device_memory_bytes
-    limit = f" of {format_bytes(oom.limit_bytes, 3)}" if oom.limit_bytes else ""
-    return (
-        f"In the log {format_bytes(oom.in_use_bytes, 3)}{limit} were in use when "
-        f"{format_bytes(oom.requested_bytes, 3)} more were asked for; the estimate of this "
-        f"workload is {gib(held.best)} GiB ({gib(held.low)}–{gib(held.high)})."
+    limit = say(" of {limit}", limit=format_bytes(oom.limit_bytes, 3)) if oom.limit_bytes else ""
+    return say(
+        "In the log {used}{limit} were in use when {asked} more "
+        "were asked for; the estimate of this workload is {held} GiB "
+        "({low}–{high}).",
+        used=format_bytes(oom.in_use_bytes, 3),
+        limit=limit,
+        asked=format_bytes(oom.requested_bytes, 3),
+        held=gib(held.best),
+        low=gib(held.low),
+        high=gib(held.high),
     )

@@ -6,6 +6,7 @@
     const bodies = [...table.tBodies];
     const rowsOf = (body) => [...body.rows].filter((row) => !row.classList.contains("grp"));
     const found = document.getElementById("found");
+    const number = (count) => count.toLocaleString("en");
     const sizes = new Map(bodies.map((body) => [body, rowsOf(body).length]));
     const wanted = () => {
       const value = (name) => form.elements[name]?.value ?? "";
@@ -37,7 +38,7 @@
       const shown = few ? total : first.size;
       body.hidden = total === 0;
       const words = body.querySelector(".fold i");
-      if (words) words.textContent = `show all ${total.toLocaleString("en")}`;
+      if (words) words.textContent = table.dataset.all.replace("{count}", number(total));
       const label = body.querySelector(".fold");
       if (label) label.hidden = shown === total;
       return total;
@@ -46,7 +47,8 @@
       const want = wanted();
       const total = bodies.reduce((sum, body) => sum + fold(body, want), 0);
       const all = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-      found.textContent = want.active ? `${total.toLocaleString("en")} of ${all.toLocaleString("en")}` : "";
+      const { of } = table.dataset;
+      found.textContent = want.active ? of.replace("{found}", number(total)).replace("{all}", number(all)) : "";
     };
     const sort = (button) => {
       const column = +button.dataset.c;

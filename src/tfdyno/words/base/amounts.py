@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.settings import MOST_SAMPLES
 from tfdyno.core.base.units import GIB, HOUR_S, significant
+from tfdyno.words.base.language import ENGLISH, say, say_later, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from tfdyno.core.base.interval import Interval
 
 _TIMES_H = (
-    (1.0 / 60.0, 1.0 / HOUR_S, "s", "second"),
-    (1.0, 1.0 / 60.0, "min", "minute"),
-    (1000.0, 1.0, "h", "hour"),
-    (float("inf"), 24.0, "d", "day"),
+    (1.0 / 60.0, 1.0 / HOUR_S, "s", say_later("{count} second"), say_later("{count} seconds")),
+    (1.0, 1.0 / 60.0, "min", say_later("{count} minute"), say_later("{count} minutes")),
+    (1000.0, 1.0, "h", say_later("{count} hour"), say_later("{count} hours")),
+    (float("inf"), 24.0, "d", say_later("{count} day"), say_later("{count} days")),
 )
 _STEPS_S = ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (float("inf"), 1.0, "s"))
 A_SECOND_H = 1.0 / HOUR_S
@@ -32,25 +33,25 @@ DEARER_TIMES_RATIO = 2.0
 def about_hours(hours: float) -> str:
     """Return two digits and a whole word: ``6.7 hours``, ``18 minutes``, ``54 days``."""
     if hours < A_SECOND_H:
-        return "a second"
-    _, factor, _, word = _time(hours)
-    text = significant(hours / factor, 2)
-    return f"{text} {word}" + ("" if text == "1" else "s")
+        return say("a second")
+    _, factor, _, one, many = _time(hours)
+    count = significant(hours / factor, 2)
+    return say(one if count == "1" else many, count=count)
 
 
 def short_hours(hours: float) -> str:
     """Return two digits and the sign of the unit: ``6.7 h``, ``18 min``."""
     if hours < A_SECOND_H:
-        return "under 1 s"
-    _, factor, sign, _ = _time(hours)
+        return say("under 1 s")
+    _, factor, sign, *_ = _time(hours)
     return f"{significant(hours / factor, 2)} {sign}"
 
 
 def batch_words(most: int | None) -> str:
     """Return the largest batch in words: ``2,088``, ``1,048,576 or more``, ``not known``."""
     if most is None:
-        return "not known"
-    return f"{most:,} or more" if most == MOST_SAMPLES else f"{most:,}"
+        return say("not known")
+    return say("{most:,} or more", most=most) if most == MOST_SAMPLES else f"{most:,}"
 
 
 def batch_cell(most: int | None) -> str:
@@ -79,8 +80,8 @@ def table_hours_range(value_h: Interval) -> str:
 def hours_range(hours: Interval) -> str:
     """Write ``5.4–8.4 h``, in the unit of the best estimate."""
     if hours.high < A_SECOND_H:
-        return "under 1 s"
-    _, factor, sign, _ = _time(hours.best)
+        return say("under 1 s")
+    _, factor, sign, *_ = _time(hours.best)
     return f"{dashed(hours.low / factor, hours.high / factor)} {sign}"
 
 
@@ -95,14 +96,14 @@ def about_usd(usd: float) -> str:
     if usd >= WHOLE_DOLLARS_USD or usd == 0:
         return f"${significant(usd, 2)}"
     if usd < A_CENT_USD:
-        return "under $0.01"
+        return say("under $0.01")
     return f"${usd:.2g}" if usd < CENTS_USD else f"${float(f'{usd:.2g}'):.2f}"
 
 
 def roughly_usd(usd: float) -> str:
     """Write ``about_usd`` with its own ``about``: ``about $5.40``, ``under $0.01``."""
     text = about_usd(usd)
-    return text if text.startswith("under") else f"about {text}"
+    return text if usd < A_CENT_USD and usd != 0 else say("about {text}", text=text)
 
 
 def table_usd(usd: float) -> str:
@@ -113,7 +114,11 @@ def table_usd(usd: float) -> str:
 def usd_range(usd: Interval) -> str:
     """Write ``$4.30–6.70``; whole dollars from $10 on."""
     if usd.low < A_CENT_USD:
-        return f"up to {about_usd(usd.high)}" if usd.high >= A_CENT_USD else "under $0.01"
+        return (
+            say("up to {usd_high}", usd_high=about_usd(usd.high))
+            if usd.high >= A_CENT_USD
+            else say("under $0.01")
+        )
     first, last = about_usd(usd.low), about_usd(usd.high).removeprefix("$")
     return first if first == f"${last}" else f"{first}–{last}"
 
@@ -176,7 +181,11 @@ def gib_range(value_bytes: Interval) -> str:
 
 def of_gib(used_bytes: float, usable_bytes: float) -> str:
     """Write ``10.5 of 79 GiB``."""
-    return f"{gib(used_bytes)} of {significant(usable_bytes / GIB, 2)} GiB"
+    return say(
+        "{used} of {usable} GiB",
+        used=gib(used_bytes),
+        usable=significant(usable_bytes / GIB, 2),
+    )
 
 
 def percent(ratio: float) -> str:
@@ -189,14 +198,14 @@ def interval_percent(value: Interval) -> str:
     if value.best <= 0:
         return "–"
     low, high = (1 - value.low / value.best) * 100, (value.high / value.best - 1) * 100
-    return f"−{low:.0f} to +{high:.0f}%"
+    return say("−{low:.0f} to +{high:.0f}%", low=low, high=high)
 
 
 def dearer(ratio: float) -> str:
     """Write a ratio of costs above 1 in words: ``3% dearer``, ``2.5x the price``."""
     if ratio >= DEARER_TIMES_RATIO:
-        return f"{significant(ratio, 2)}x the price"
-    return f"{percent(ratio - 1.0)} dearer"
+        return say("{ratio}x the price", ratio=significant(ratio, 2))
+    return say("{ratio} dearer", ratio=percent(ratio - 1.0))
 
 
 def plain(value: float) -> str:
@@ -205,7 +214,12 @@ def plain(value: float) -> str:
 
 
 def plural(count: int, noun: str, many: str = "") -> str:
-    """``1 card``, ``1,200 cards``; ``many`` where the noun does not just take an s."""
+    """``1 card``, ``1,200 cards``; ``many`` where the noun does not just take an s.
+
+    Other languages know the noun with its number: ``{number} card``, with a measure word.
+    """
+    if spoken() != ENGLISH:
+        return say(f"{{number}} {noun}", number=f"{count:,}")
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
@@ -213,10 +227,10 @@ def listed(names: Sequence[str], *, most: int = 0) -> str:
     """Join ``a``, ``a and b``, ``a, b and c``; past ``most`` names the rest is counted."""
     shown = list(names)
     if most and len(shown) > most + 1:
-        shown = [*shown[:most], f"{len(names) - most} more"]
+        shown = [*shown[:most], say("{count} more", count=len(names) - most)]
     if len(shown) < 2:
         return "".join(shown)
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return say("{first} and {last}", first=say(", ").join(shown[:-1]), last=shown[-1])
 
 
 def capital(text: str) -> str:
@@ -233,5 +247,5 @@ def _hour_places(hours: float) -> int:
     return 2 if hours < 1 else 1 if hours < 100 else 0
 
 
-def _time(hours: float) -> tuple[float, float, str, str]:
+def _time(hours: float) -> tuple[float, float, str, str, str]:
     return next(row for row in _TIMES_H if hours < row[0])

@@ -10,33 +10,32 @@ from tfdyno.words.base.amounts import (
     about_hours,
     about_step,
     about_usd,
-    dearer,
     hours_range,
     listed,
     of_gib,
-    percent,
     plural,
     roughly_usd,
-    short_hours,
     usd_per_h_range,
     usd_range,
 )
+from tfdyno.words.base.language import ENGLISH, say, say_later, spoken
+from tfdyno.words.base.names import named
 from tfdyno.words.memory.basis import proof
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from tfdyno.core.choose.advice import Advice, Candidate, Pick, Run, Title
+    from tfdyno.core.choose.advice import Advice, Candidate, Pick, Run
     from tfdyno.core.choose.estimate import Estimate
 
 ONE_MILLION = 1_000_000
 OPEN_SHOWN = 3
 """Cards whose fit is open that are named; more would bury the answer."""
-PROBABLY_NOT = "Probably does not fit (memory not compiled)"
+PROBABLY_NOT = say_later("Probably does not fit (memory not compiled)")
 _BRANDS = ("NVIDIA", "GeForce", "Tesla")
 _SPOKEN = "AEFHILMNORSX"
 """Letters that are spoken with a vowel first: ``an RTX 4090``, but ``a Titan RTX``."""
-_SMALL = {1: "one", 2: "two", 3: "three", 4: "four"}
+_SMALL = {1: say_later("one"), 2: say_later("two"), 3: say_later("three"), 4: say_later("four")}
 
 
 def brief(name: str) -> str:
@@ -50,27 +49,28 @@ def card(candidate: Candidate) -> str:
     """Return the hardware with its count or share: ``8 x H100``, ``H100``, ``1/6 of A10``."""
     share = candidate.offer.gpu_fraction if candidate.offer else 1.0
     if share < 1.0:
-        return f"1/{round(1.0 / share)} of {brief(candidate.gpu_name)}"
+        name = brief(candidate.gpu_name)
+        return say("1/{shares} of {name}", shares=round(1.0 / share), name=name)
     name = brief(candidate.gpu_name)
     return name if candidate.count == 1 else f"{candidate.count} x {name}"
 
 
 def terms(candidate: Candidate) -> str:
     """Return how it is had: ``spot``, ``on demand``, ``owned``, ``contract``, ``no offer``."""
-    return candidate.offer.way if candidate.offer else "no offer"
+    return named(candidate.offer.way if candidate.offer else "no offer")
 
 
 def purpose(run: Run, mode: str) -> str:
     """Return what the hours are for: ``for all 90 epochs``, ``for a million samples``."""
     if mode == "infer" or run.length_source == "assumed":
-        return f"for {_samples(run.samples)}"
+        return say("for {samples}", samples=_samples(run.samples))
     if run.fits > 1:
-        return f"for all {run.fits} calls of fit"
+        return say("for all {count} calls of fit", count=run.fits)
     if run.epochs > 1:
-        return f"for all {run.epochs:,} epochs"
+        return say("for all {epochs:,} epochs", epochs=run.epochs)
     if run.epochs == 1:
-        return f"for one epoch of {_samples(run.samples)}"
-    return f"for {plural(run.steps, 'step')}"
+        return say("for one epoch of {samples}", samples=_samples(run.samples))
+    return say("for {steps}", steps=plural(run.steps, "step"))
 
 
 def headline(ranking: Sequence[Candidate], balanced: Candidate | None, run: Run) -> str:
@@ -80,21 +80,51 @@ def headline(ranking: Sequence[Candidate], balanced: Candidate | None, run: Run)
     hours, what = about_hours(balanced.hours.best), purpose(run, balanced.estimate.mode)
     money = about_usd(balanced.cost_usd.best if balanced.cost_usd else 0.0)
     if balanced.offer and balanced.offer.provider == OWNED:
-        return f"Use your {card(balanced)}: about {hours} and {money} of electricity {what}."
+        return say(
+            "Use your {card}: about {hours} and {money} of electricity {what}.",
+            card=card(balanced),
+            hours=hours,
+            money=money,
+            what=what,
+        )
     if balanced.offer and balanced.offer.terms != "public":
-        mine = f"your {balanced.offer.instance} ({card(balanced)}, {balanced.offer.terms})"
-        return f"Use {mine}: about {hours} and {money} {what}."
-    verb = "Serve on" if balanced.estimate.mode == "infer" else "Rent"
-    way = "on spot" if balanced.spot else "on demand"
-    return f"{verb} {_counted(balanced)} {way}: about {hours} and {money} {what}."
+        mine = say(
+            "your {instance} ({card}, {terms})",
+            instance=balanced.offer.instance,
+            card=card(balanced),
+            terms=named(balanced.offer.terms),
+        )
+        return say(
+            "Use {mine}: about {hours} and {money} {what}.",
+            mine=mine,
+            hours=hours,
+            money=money,
+            what=what,
+        )
+    verb = say("Serve on") if balanced.estimate.mode == "infer" else say("Rent")
+    way = say("on spot") if balanced.spot else say("on demand")
+    return say(
+        "{verb} {counted} {way}: about {hours} and {money} {what}.",
+        verb=verb,
+        counted=_counted(balanced),
+        way=way,
+        hours=hours,
+        money=money,
+        what=what,
+    )
 
 
 def range_line(candidate: Candidate) -> str:
     """Return the range of the answer and whether it fits, in one line."""
-    money = f", {usd_range(candidate.cost_usd)}" if candidate.cost_usd else ""
+    money = say(", {cost}", cost=usd_range(candidate.cost_usd)) if candidate.cost_usd else ""
     if price := price_words(candidate):
-        money += f" at {price}"
-    return f"Nine times in ten: {hours_range(candidate.hours)}{money}. {fit_words(candidate)}"
+        money += say(" at {price}", price=price)
+    return say(
+        "Nine times in ten: {hours}{money}. {fit}",
+        hours=hours_range(candidate.hours),
+        money=money,
+        fit=fit_words(candidate),
+    )
 
 
 def price_words(candidate: Candidate) -> str:
@@ -115,11 +145,13 @@ def copied_line(candidate: Candidate) -> str:
     if one.fit_step_s is None or not is_longer_in_fit(one):
         return ""
     fed, plain = about_step(one.fit_step_s)[0], about_step(one.step_s)[0]
-    return (
-        f"With data in host memory a step of fit takes about {fed}, not {plain}, as each batch is "
-        "copied first and Keras works between two; hours and cost are without that. "
-        "prefetch_to_device at the end of the pipeline can hide the copy, steps_per_execution the "
-        "rest."
+    return say(
+        "With data in host memory a step of fit takes about {fed}, not {plain}, as "
+        "each batch is copied first and Keras works between two; hours and cost "
+        "are without that. prefetch_to_device at the end of the pipeline can hide "
+        "the copy, steps_per_execution the rest.",
+        fed=fed,
+        plain=plain,
     )
 
 
@@ -132,26 +164,33 @@ def is_longer_in_fit(one: Estimate) -> bool:
 def memory_line(advice: Advice) -> str:
     """Say what stands behind the cards' memory; empty where the compiler does for every one."""
     if advice.open_fits:
-        return f"Whether the step fits {_open_cards(advice)} is open: no compile has settled it."
+        return say(
+            "Whether the step fits {cards} is open: no compile has settled it.",
+            cards=_open_cards(advice),
+        )
     if advice.exact or not advice.picks:
         return ""
-    return "Where memory was not compiled it is estimated; its range leaves no pick open."
+    return say("Where memory was not compiled it is estimated; its range leaves no pick open.")
 
 
 def first_line(advice: Advice) -> str:
     """Say that an answer is not the last, and what is still being settled."""
     if advice.open_fits:
-        what = f"whether the step fits {_open_cards(advice)}"
+        what = say("whether the step fits {cards}", cards=_open_cards(advice))
     else:
         balanced = advice.pick("balanced")
-        what = f"the memory of {card(balanced.candidate)}" if balanced else "memory"
-    return f"First answer. Now being compiled: {what}. The final answer follows."
+        what = (
+            say("the memory of {card}", card=card(balanced.candidate))
+            if balanced
+            else say("memory")
+        )
+    return say("First answer. Now being compiled: {what}. The final answer follows.", what=what)
 
 
 def _open_cards(advice: Advice) -> str:
     names = [brief(name) for name in advice.open_fits]
     more = len(names) - OPEN_SHOWN
-    return listed([*names[:OPEN_SHOWN], f"{more} more"] if more > 1 else names)
+    return listed([*names[:OPEN_SHOWN], say("{count} more", count=more)] if more > 1 else names)
 
 
 def fit_state(estimate: Estimate) -> str:
@@ -165,31 +204,14 @@ def fit_words(candidate: Candidate) -> str:
     estimate = candidate.estimate
     used = of_gib(estimate.device_memory_bytes.best, estimate.usable_memory_bytes)
     return {
-        "yes": f"Fits: {used}{proof(estimate)}.",
-        "unverified": f"Should fit: {used}, not compiled yet.",
-        "may not": f"May not fit: {used}.",
-        "probably not": f"{PROBABLY_NOT}: needs {used}.",
-        "no": f"Does not fit: needs {used}.",
+        "yes": say("Fits: {used}{proof}.", used=used, proof=proof(estimate)),
+        "unverified": say("Should fit: {used}, not compiled yet.", used=used),
+        "may not": say("May not fit: {used}.", used=used),
+        "probably not": say(
+            "{probably_not}: needs {used}.", probably_not=say(PROBABLY_NOT), used=used
+        ),
+        "no": say("Does not fit: needs {used}.", used=used),
     }[fit_state(estimate)]
-
-
-def pick_reason(title: Title, picks: Mapping[Title, Candidate], run: Run, *, choices: int) -> str:
-    """Say why this one, compared with the pick next to it; ``choices`` were open to choose from."""
-    chosen, cheapest, balanced = picks[title], picks["cheapest"], picks["balanced"]
-    if title == "cheapest":
-        return _cheapest_reason(chosen, picks["fastest"], run, choices)
-    if title == "balanced":
-        if chosen is cheapest:
-            return "nothing saves more time, in percent, than it costs"
-        return f"{_compared(chosen, cheapest)} than the cheapest"
-    if chosen is balanced:
-        return "nothing finishes more than 3% sooner"
-    return f"{_compared(chosen, balanced)} than the balanced one"
-
-
-def spared_reason(more: Candidate) -> str:
-    """Return why the balanced pick is not the machine with more GPUs that arithmetic prefers."""
-    return f"{card(more)} would save less than 5 minutes"
 
 
 def fed_words(candidate: Candidate) -> str:
@@ -203,8 +225,18 @@ def fed_words(candidate: Candidate) -> str:
     share = significant(given.fed_ratio * candidate.count, 2)
     several = f"{candidate.count} {brief(candidate.gpu_name)}"
     what = several if candidate.count > 1 else a_card(card(candidate))
-    held = f" ({listed(list(given.thread_stages))} in one thread)" if given.thread_stages else ""
-    return f"{plural(given.vcpus, 'vCPU')} can feed {share} of {what}{held}"
+    held = (
+        say(" ({stages} in one thread)", stages=listed(list(given.thread_stages)))
+        if given.thread_stages
+        else ""
+    )
+    return say(
+        "{vcpus} can feed {share} of {what}{held}",
+        vcpus=plural(given.vcpus, "vCPU"),
+        share=share,
+        what=what,
+        held=held,
+    )
 
 
 def feed_line(candidate: Candidate) -> str:
@@ -213,11 +245,26 @@ def feed_line(candidate: Candidate) -> str:
     if given is None:
         return ""
     low, high = significant(given.rate_per_s.low, 2), significant(given.rate_per_s.high, 2)
-    rate = f"{significant(given.rate_per_s.best, 2)} samples/s ({low}–{high})"
-    needed = f"the {significant(given.needed_per_s.best, 2)} that it takes"
+    rate = say(
+        "{rate} samples/s ({low}–{high})",
+        rate=significant(given.rate_per_s.best, 2),
+        low=low,
+        high=high,
+    )
+    needed = say("the {rate} that it takes", rate=significant(given.needed_per_s.best, 2))
     if given.is_short:
-        return f"Its {fed_words(candidate)}: {rate} of {needed}."
-    return f"Its {plural(given.vcpus, 'vCPU')} can feed it: {rate}, more than {needed}."
+        return say(
+            "Its {fed}: {rate} of {needed}.",
+            fed=fed_words(candidate),
+            rate=rate,
+            needed=needed,
+        )
+    return say(
+        "Its {vcpus} can feed it: {rate}, more than {needed}.",
+        vcpus=plural(given.vcpus, "vCPU"),
+        rate=rate,
+        needed=needed,
+    )
 
 
 def tie_mark(candidate: Candidate) -> str:
@@ -229,59 +276,21 @@ def a_card(name: str) -> str:
     """Write ``an A100``, ``a T4``, ``8 x A100``, ``1/6 of A10``."""
     if name[0].isdigit():
         return name
+    if spoken() != ENGLISH:
+        return say("one {card}", card=name)
     letters = name[1:2].isupper() or name[1:2].isdigit()
     return f"{'an' if name[0] in (_SPOKEN if letters else 'AEIOU') else 'a'} {name}"
-
-
-def row_reason(candidate: Candidate, run: Run, *, stale: bool) -> str:
-    """Return the one thing to know about a row: why it is out, or what holds it back."""
-    estimate, verdict = candidate.estimate, candidate.verdict
-    if verdict == "cannot run":
-        return candidate.tensorflow.partition(": ")[2] or candidate.tensorflow
-    if verdict == "does not fit":
-        used = of_gib(estimate.device_memory_bytes.best, estimate.usable_memory_bytes)
-        most = estimate.max_batch_size
-        doubt = _DOUBTS.get(fit_state(estimate), "")
-        way_out = f"batch up to {most:,} fits" if most else _no_way_out(most, "no batch fits")
-        return f"{doubt}needs {used}; {way_out}"
-    notes = [_pace(candidate)]
-    if verdict == "no offer":
-        notes.insert(0, f"no price in the catalogue{launch_words(candidate)}")
-    if verdict == "too late":
-        notes.insert(
-            0, f"takes {short_hours(candidate.hours.best)}, the limit is {run.deadline_h:g} h"
-        )
-    elif run.deadline_h and candidate.hours.high > run.deadline_h:
-        notes.insert(0, f"may miss {run.deadline_h:g} h")
-    if verdict == "too dear" and candidate.cost_usd:
-        notes.insert(
-            0, f"costs {about_usd(candidate.cost_usd.best)}, the limit is ${run.budget_usd:,.10g}"
-        )
-    elif run.budget_usd and candidate.cost_usd and candidate.cost_usd.high > run.budget_usd:
-        notes.insert(0, f"may cost more than ${run.budget_usd:,.10g}")
-    if estimate.fits == "may not":
-        notes.insert(0, "may not fit")
-    if stale and candidate.offer:
-        notes.append(f"price of {candidate.offer.priced_on[:7]}")
-    return ", ".join(notes)
 
 
 def launch_words(candidate: Candidate) -> str:
     """Write `` (cost $1,599 when it came out)``, with the blank; empty: it is not known."""
     usd = candidate.launch_price_usd
-    return f" (cost ${usd:,.0f} when it came out)" if usd else ""
+    return say(" (cost ${price:,.0f} when it came out)", price=usd) if usd else ""
 
 
-def _pace(candidate: Candidate) -> str:
-    """Write ``memory traffic sets the pace``; where data come late, by how much."""
-    bound = candidate.estimate.bound_by
-    found = f"{_HELD.get(bound, bound)} sets the pace"
-    is_short = candidate.feeding is not None and candidate.feeding.is_short
-    return f"{found}, {fed_words(candidate)}" if is_short else found
-
-
-def _no_way_out(most: int | None, none_fits: str) -> str:
-    return "the batch is part of the model" if most is None else none_fits
+def no_way_out(most: int | None, none_fits: str) -> str:
+    """Return what to do where no smaller batch is known to fit."""
+    return say("the batch is part of the model") if most is None else none_fits
 
 
 def marks(picks: Sequence[Pick], candidate: Candidate) -> list[str]:
@@ -289,63 +298,47 @@ def marks(picks: Sequence[Pick], candidate: Candidate) -> list[str]:
     return [pick.title for pick in picks if pick.candidate.slug == candidate.slug]
 
 
-_DOUBTS = {
-    "probably not": "probably does not fit (memory not compiled): ",
-    "may not": "probably does not fit: ",
-}
-_HELD = {
-    "compute": "arithmetic",
-    "memory": "memory traffic",
-    "launch": "kernel launching",
-    "communication": "communication",
-    "input": "waiting for input",
-}
-
-
-def _cheapest_reason(chosen: Candidate, fastest: Candidate, run: Run, choices: int) -> str:
-    if choices == 1:
-        return "nothing else meets the conditions"
-    limit = f" within {run.deadline_h:g} h" if run.deadline_h else ""
-    if chosen is fastest:
-        return (
-            f"lowest cost{limit} of {choices:,} choices, and nothing finishes more than 3% sooner"
-        )
-    return f"lowest cost{limit} of {choices:,} choices"
-
-
-def _compared(one: Candidate, other: Candidate) -> str:
-    """Write ``3% dearer, 42% less time``; equal costs and owned cards have words of their own."""
-    ours, theirs = _usd(one), _usd(other)
-    saved = f"{percent(1.0 - one.hours.best / other.hours.best)} less time"
-    if theirs <= 0.0 or ours / theirs >= 1.005:
-        price = dearer(ours / theirs) if theirs > 0 else f"{about_usd(ours)} more"
-        return f"{price}, {saved}"
-    return f"the same price, {saved}"
-
-
 def _no_answer(ranking: Sequence[Candidate], run: Run) -> str:
     groups = {verdict: [c for c in ranking if c.verdict == verdict] for verdict in _ORDER}
     if groups["feasible"]:
         brink = groups["feasible"][0]
-        return f"Nothing surely fits: {card(brink)} comes nearest. {fit_words(brink)}"
+        return say(
+            "Nothing surely fits: {card} comes nearest. {fit}",
+            card=card(brink),
+            fit=fit_words(brink),
+        )
     if groups["too late"]:
         quickest = min(groups["too late"], key=lambda c: c.hours.best)
-        return (
-            f"Nothing finishes within {run.deadline_h:g} h: the quickest is {card(quickest)} "
-            f"with about {about_hours(quickest.hours.best)} and {about_usd(_usd(quickest))}."
+        return say(
+            "Nothing finishes within {limit:g} h: the quickest is {card} with "
+            "about {hours} and {cost}.",
+            limit=run.deadline_h,
+            card=card(quickest),
+            hours=about_hours(quickest.hours.best),
+            cost=about_usd(cost_of(quickest)),
         )
     if groups["too dear"]:
-        cheapest = min(groups["too dear"], key=_usd)
-        return (
-            f"Nothing stays within ${run.budget_usd:,.10g}: the cheapest is {card(cheapest)} "
-            f"with {roughly_usd(_usd(cheapest))} and {about_hours(cheapest.hours.best)}."
+        cheapest = min(groups["too dear"], key=cost_of)
+        return say(
+            "Nothing stays within ${limit:,.10g}: the cheapest is {card} with {cost} and {hours}.",
+            limit=run.budget_usd,
+            card=card(cheapest),
+            cost=roughly_usd(cost_of(cheapest)),
+            hours=about_hours(cheapest.hours.best),
         )
     if groups["no offer"]:
         best = min(groups["no offer"], key=lambda c: c.hours.best)
-        why = "Nothing is rented at the edge" if run.scenario == "edge" else "No price is known"
-        return (
-            f"{why}: the quickest that fits is {card(best)} "
-            f"with about {about_hours(best.hours.best)} {purpose(run, best.estimate.mode)}."
+        why = (
+            say("Nothing is rented at the edge")
+            if run.scenario == "edge"
+            else say("No price is known")
+        )
+        return say(
+            "{why}: the quickest that fits is {card} with about {hours} {purpose}.",
+            why=why,
+            card=card(best),
+            hours=about_hours(best.hours.best),
+            purpose=purpose(run, best.estimate.mode),
         )
     return _nothing_possible(groups["does not fit"], groups["cannot run"])
 
@@ -355,17 +348,25 @@ def _nothing_possible(too_small: list[Candidate], unsupported: list[Candidate]) 
         largest = max(too_small, key=lambda c: c.estimate.usable_memory_bytes)
         most = largest.estimate.max_batch_size
         way_out = (
-            f"batch {most:,} would fit it"
+            say("batch {most:,} would fit it", most=most)
             if most
-            else _no_way_out(most, "not even one sample fits")
+            else no_way_out(most, say("not even one sample fits"))
         )
         need = of_gib(
             largest.estimate.device_memory_bytes.best, largest.estimate.usable_memory_bytes
         )
-        return f"No card is large enough: {card(largest)} would need {need}; {way_out}."
+        return say(
+            "No card is large enough: {card} would need {need}; {way_out}.",
+            card=card(largest),
+            need=need,
+            way_out=way_out,
+        )
     if unsupported:
-        return f"This TensorFlow runs on none of the cards asked: {unsupported[0].tensorflow}."
-    return "Nothing is left to choose from: no card and no offer meets the conditions."
+        return say(
+            "This TensorFlow runs on none of the cards asked: {tensorflow}.",
+            tensorflow=unsupported[0].tensorflow,
+        )
+    return say("Nothing is left to choose from: no card and no offer meets the conditions.")
 
 
 _ORDER = ("feasible", "too late", "too dear", "no offer", "does not fit", "cannot run")
@@ -374,12 +375,14 @@ _ORDER = ("feasible", "too late", "too dear", "no offer", "does not fit", "canno
 def _counted(candidate: Candidate) -> str:
     if candidate.offer and candidate.offer.gpu_fraction < 1.0:
         return card(candidate)
-    return f"{_SMALL.get(candidate.count, str(candidate.count))} {brief(candidate.gpu_name)}"
+    count = say(_SMALL[candidate.count]) if candidate.count in _SMALL else candidate.count
+    return say("{count} {card}", count=count, card=brief(candidate.gpu_name))
 
 
 def _samples(samples: int) -> str:
-    return "a million samples" if samples == ONE_MILLION else plural(samples, "sample")
+    return say("a million samples") if samples == ONE_MILLION else plural(samples, "sample")
 
 
-def _usd(candidate: Candidate) -> float:
+def cost_of(candidate: Candidate) -> float:
+    """Return the best estimate of the cost; infinite where no price is known."""
     return candidate.cost_usd.best if candidate.cost_usd else float("inf")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_si, significant
 from tfdyno.words.base.amounts import percent, plural, short_time
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 from tfdyno.words.choose.kernels import kind as kind_words
 
 if TYPE_CHECKING:
@@ -24,16 +26,20 @@ if TYPE_CHECKING:
     )
 
 CAUSES = {
-    "compute": "arithmetic",
-    "memory": "memory traffic",
-    "overlap": "bytes read again",
-    "launch": "launching",
+    "compute": say_later("arithmetic"),
+    "memory": say_later("memory traffic"),
+    "overlap": say_later("bytes read again"),
+    "launch": say_later("launching"),
 }
-_SHAPES = {"grouped": "grouped", "depthwise": "depthwise", "volume": "three-dimensional"}
+_SHAPES = {
+    "grouped": say_later("grouped"),
+    "depthwise": say_later("depthwise"),
+    "volume": say_later("three-dimensional"),
+}
 _LEAST_S = 1e-9
 _LEAST = 1e-6
 """A fitted value below this is shown as the 0 that it is bounded by."""
-NOT_IDENTIFIED = "at its bound"
+NOT_IDENTIFIED = say_later("at its bound")
 
 
 def time_words(seconds: float) -> str:
@@ -50,37 +56,47 @@ def title(price: KernelPrice) -> str:
     """Name a launch: ``convolution 3×3, 64 → 64 channels, 56×56, f16, weight gradient``."""
     parts = [_named(price), *_sizes(price), price.dtype]
     if price.route == "Winograd":
-        parts.append("by Winograd's algorithm")
-    parts.append(price.direction.replace("_", " ") or price.phase)
+        parts.append(say("by Winograd's algorithm"))
+    parts.append(named(price.direction.replace("_", " ") or price.phase))
     if price.direction == "forward" and price.phase != "forward":
-        parts.append(price.phase)
+        parts.append(named(price.phase))
     return ", ".join(parts)
 
 
 def _named(price: KernelPrice) -> str:
     if price.kind == "convolution":
         window = "×".join(map(str, price.dims.get("window", ())))
-        return " ".join(filter(None, (_SHAPES.get(price.shape), "convolution", window)))
+        return " ".join(
+            filter(None, (say(_SHAPES.get(price.shape, "")), say("convolution"), window))
+        )
     if price.kind == "gemm":
-        return "matrix product"
-    return kind_words(price.kind) + (" along rows" if price.shape == "rows" else "")
+        return say("matrix product")
+    return kind_words(price.kind) + (say(" along rows") if price.shape == "rows" else "")
 
 
 def _sizes(price: KernelPrice) -> list[str]:
     dims = {name: "×".join(map(str, sizes)) for name, sizes in price.dims.items() if sizes}
     if price.kind == "gemm" and {"m", "n", "k"} <= set(dims):
-        several = f"{dims['batch']} of " if dims.get("batch", "1") != "1" else ""
-        return [f"{several}{dims['m']}×{dims['k']} by {dims['k']}×{dims['n']}"]
+        several = say("{count} of ", count=dims["batch"]) if dims.get("batch", "1") != "1" else ""
+        return [
+            say(
+                "{several}{m}×{k} by {k}×{n}",
+                several=several,
+                m=dims["m"],
+                k=dims["k"],
+                n=dims["n"],
+            )
+        ]
     if price.kind == "convolution" and {"cin", "cout"} <= set(dims):
         stride = price.dims.get("stride", ())
         return [
-            f"{dims['cin']} → {dims['cout']} channels",
+            say("{cin} → {cout} channels", cin=dims["cin"], cout=dims["cout"]),
             *([dims["output"]] if "output" in dims else []),
-            *([f"stride {max(stride)}"] if stride and max(stride) > 1 else []),
-            *([f"{dims['groups']} groups"] if price.shape == "grouped" else []),
+            *([say("stride {stride}", stride=max(stride))] if stride and max(stride) > 1 else []),
+            *([say("{groups} groups", groups=dims["groups"])] if price.shape == "grouped" else []),
         ]
     if price.kind == "window" and "window" in dims:
-        return [f"windows of {dims['window']}"]
+        return [say("windows of {window}", window=dims["window"])]
     return []
 
 
@@ -93,16 +109,16 @@ def work(price: KernelPrice) -> str:
     if price.count == 1:
         return ", ".join(told)
     low, high = format_si(price.smallest_bytes, "B"), format_si(price.largest_bytes, "B")
-    each = low if low == high else f"{low} to {high}"
-    return f"{', '.join(told)} ({each} each)"
+    each = low if low == high else say("{low} to {high}", low=low, high=high)
+    return say("{told} ({each} each)", told=", ".join(told), each=each)
 
 
 def layers(price: KernelPrice, most: int) -> str:
     """Return the first layers by name, the others counted."""
     if not price.layers:
-        return "none of the model's"
+        return say("none of the model's")
     shown, left = price.layers[:most], len(price.layers) - most
-    return ", ".join(shown) + (f" and {left:,} more" if left > 0 else "")
+    return ", ".join(shown) + (say(" and {left:,} more", left=left) if left > 0 else "")
 
 
 def formula(term: Term) -> str:
@@ -117,34 +133,64 @@ def formula(term: Term) -> str:
 
 def reached(price: KernelPrice) -> str:
     """Write utilisation, and what holds the kernel."""
-    shares = [f"{percent(price.bandwidth_ratio)} of the bandwidth"]
+    shares = [
+        say("{bandwidth_ratio} of the bandwidth", bandwidth_ratio=percent(price.bandwidth_ratio))
+    ]
     if price.peak_ratio is not None:
-        less = " (Winograd multiplies less)" if price.route == "Winograd" else ""
-        shares.insert(0, f"{percent(price.peak_ratio)} of the peak{less}")
-    return f"{' and '.join(shares)}; held by {CAUSES[price.bound_by]}"
+        less = say(" (Winograd multiplies less)") if price.route == "Winograd" else ""
+        shares.insert(
+            0,
+            say("{peak_ratio} of the peak{less}", peak_ratio=percent(price.peak_ratio), less=less),
+        )
+    return say(
+        "{shares}; held by {cause}",
+        shares=say(" and ").join(shares),
+        cause=say(CAUSES[price.bound_by]),
+    )
 
 
 def exchange(one: Exchange) -> str:
     """Return the exchange of gradients with its numbers put in."""
     rounds, buckets = 2 * (one.replicas - 1), one.payload_bytes / max(one.bucket_bytes, 1.0)
-    return (
-        f"{rounds}/{one.replicas} × {format_si(one.payload_bytes, 'B')} / "
-        f"({format_si(one.bus_bytes_per_s, 'B')}/s{_multiplied(one.shares)} of {one.link}) = "
-        f"{time_words(one.sent_s)}; {significant(buckets)} buckets × {_hops(one)} "
-        f"= {time_words(one.hops_s)}; waiting for the slowest card "
-        f"{time_words(one.waiting_s)}, until all hosts start {time_words(one.start_s)}; "
-        f"the backward pass hides up to {time_words(one.hidden_s)}, "
-        f"so {time_words(one.exposed_s)} delay the step"
+    return say(
+        "{rounds}/{replicas} × {payload_bytes} / ({bus_bytes_per_s}/s{multiplied} "
+        "of {link}) = {sent_s}; {buckets} buckets × {hops} = {hops_s}; waiting for "
+        "the slowest card {waiting_s}, until all hosts start {start_s}; the "
+        "backward pass hides up to {hidden_s}, so {exposed_s} delay the step",
+        rounds=rounds,
+        replicas=one.replicas,
+        payload_bytes=format_si(one.payload_bytes, "B"),
+        bus_bytes_per_s=format_si(one.bus_bytes_per_s, "B"),
+        multiplied=_multiplied(one.shares),
+        link=one.link,
+        sent_s=time_words(one.sent_s),
+        buckets=significant(buckets),
+        hops=_hops(one),
+        hops_s=time_words(one.hops_s),
+        waiting_s=time_words(one.waiting_s),
+        start_s=time_words(one.start_s),
+        hidden_s=time_words(one.hidden_s),
+        exposed_s=time_words(one.exposed_s),
     )
 
 
 def _hops(one: Exchange) -> str:
     """Return the way of a small message: a ring in every node, a tree between nodes."""
     inside = 2 * (one.replicas // one.nodes - 1)
-    ways = [f"{inside} hops × {time_words(one.latency_s)}"] if inside or one.nodes == 1 else []
+    ways = (
+        [say("{inside} hops × {latency_s}", inside=inside, latency_s=time_words(one.latency_s))]
+        if inside or one.nodes == 1
+        else []
+    )
     if one.nodes > 1:
         between = significant(2 * math.log2(one.nodes))
-        ways.append(f"{between} hops × {time_words(one.network_latency_s)}")
+        ways.append(
+            say(
+                "{between} hops × {network_latency_s}",
+                between=between,
+                network_latency_s=time_words(one.network_latency_s),
+            )
+        )
     return ways[0] if len(ways) == 1 else f"({' + '.join(ways)})"
 
 
@@ -153,18 +199,26 @@ def peak(one: Peak) -> str:
     rate = f"{format_si(one.rate_per_s, one.unit)}/s"
     if not one.sm_count:
         return rate
-    held = f" × {significant(one.held_ratio)} held under load" if one.held_ratio != 1.0 else ""
-    return (
-        f"{rate} = {one.sm_count} SMs × {one.flops_per_clock:,.0f} FLOP a clock × "
-        f"{format_si(one.clock_hz, 'Hz')}{held}"
+    held = (
+        say(" × {held_ratio} held under load", held_ratio=significant(one.held_ratio))
+        if one.held_ratio != 1.0
+        else ""
+    )
+    return say(
+        "{rate} = {sm_count} SMs × {flops_per_clock:,.0f} FLOP a clock × {clock_hz}{held}",
+        rate=rate,
+        sm_count=one.sm_count,
+        flops_per_clock=one.flops_per_clock,
+        clock_hz=format_si(one.clock_hz, "Hz"),
+        held=held,
     )
 
 
 def origin(one: Constant) -> str:
     """Write where a value comes from in two words: ``fitted``, ``at its bound``, ``taken``."""
     if not one.fitted:
-        return "taken"
-    return "fitted" if one.identified else NOT_IDENTIFIED
+        return say("taken")
+    return say("fitted") if one.identified else say(NOT_IDENTIFIED)
 
 
 def value(one: Constant) -> str:
@@ -191,10 +245,10 @@ def meanings(why: Explanation) -> dict[str, str]:
         for factor in (*term.more, *term.shares)
     ]
     factors += why.exchange.shares if why.exchange else ()
-    return {factor.constant: factor.name for factor in reversed(factors)}
+    return {factor.constant: named(factor.name) for factor in reversed(factors)}
 
 
 def _multiplied(factors: Sequence[Factor]) -> str:
     return "".join(
-        f" × {significant(one.factor_ratio)} {one.constant or one.name}" for one in factors
+        f" × {significant(one.factor_ratio)} {one.constant or named(one.name)}" for one in factors
     )

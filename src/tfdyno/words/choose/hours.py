@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.words.base.amounts import listed, percent, plural, short_hours
+from tfdyno.words.base.language import say, say_later
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Candidate, HoursKind, Run
@@ -13,12 +14,12 @@ if TYPE_CHECKING:
 A_PERCENT = 0.01
 """What is less of the whole is not told, but for validation."""
 PARTS: dict[HoursKind, str] = {
-    "data": "waiting for data",
-    "validation": "validation",
-    "checkpoints": "checkpoints",
-    "compile": "compiling",
-    "start": "start of the machine",
-    "interruptions": "interruptions",
+    "data": say_later("waiting for data"),
+    "validation": say_later("validation"),
+    "checkpoints": say_later("checkpoints"),
+    "compile": say_later("compiling"),
+    "start": say_later("start of the machine"),
+    "interruptions": say_later("interruptions"),
 }
 
 
@@ -30,16 +31,21 @@ def parts_line(candidate: Candidate) -> str:
     parts = sorted(candidate.hours_parts, key=lambda part: -part.hours.best)
     whole = candidate.hours.best
     told = [
-        f"{PARTS[part.kind]} {short_hours(part.hours.best)} ({_share(part.hours.best / whole)})"
+        say(
+            "{part} {hours} ({share})",
+            part=say(PARTS[part.kind]),
+            hours=short_hours(part.hours.best),
+            share=_share(part.hours.best / whole),
+        )
         for part in parts
         if part.kind in PARTS
         and (part.hours.best >= A_PERCENT * whole or part.kind == "validation")
     ]
-    return f"Of that: {listed(told)}." if told else ""
+    return say("Of that: {told}.", told=listed(told)) if told else ""
 
 
 def _share(ratio: float) -> str:
-    return percent(ratio) if ratio >= A_PERCENT else "under 1%"
+    return percent(ratio) if ratio >= A_PERCENT else say("under 1%")
 
 
 def validation_words(run: Run, found: Validation | None, mode: str) -> str:
@@ -47,20 +53,36 @@ def validation_words(run: Run, found: Validation | None, mode: str) -> str:
     if mode == "infer":
         return ""
     if found and found.samples == 0:
-        return "no validation, as in the script's fit"
+        return say("no validation, as in the script's fit")
     if run.validation_passes:
         often = run.validation_passes == max(1, run.epochs)
-        when = "after each epoch" if often else f"{plural(run.validation_passes, 'time')} in all"
-        return (
-            f"validation on {plural(run.validation_samples, 'sample')} {when}, at the pace of the "
-            "step's forward pass"
+        when = (
+            say("after each epoch")
+            if often
+            else say("{times} in all", times=plural(run.validation_passes, "time"))
+        )
+        return say(
+            "validation on {samples} {when}, at the pace of the step's forward pass",
+            samples=plural(run.validation_samples, "sample"),
+            when=when,
         )
     if found is None:
-        why = "no fit says of what"
+        why = say("no fit says of what")
     elif run.length == "steps":
-        why = "--steps counts training alone"
+        why = say("--steps counts training alone")
     elif found.samples is None:
-        why = "its length cannot be read"
+        why = say("its length cannot be read")
     else:
-        why = "no epoch of the run ends with it"
-    return f"validation is not in hours and cost ({why})"
+        why = say("no epoch of the run ends with it")
+    return say("validation is not in hours and cost ({why})", why=why)
+
+
+def unread_validation(found: Validation | None) -> tuple[str, ...]:
+    """Return a note where validation data are given whose length cannot be read; else nothing."""
+    if found is None or found.samples is not None:
+        return ()
+    note = say(
+        "Validation is not in hours and cost: how long its data are cannot be read; "
+        "give fit its validation_steps."
+    )
+    return (note,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.words.base.amounts import plural
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +22,14 @@ def left_out_note(path: str, reasons: Sequence[Sequence[str]]) -> str:
     """
     if not reasons:
         return ""
-    was = "was" if len(reasons) == 1 else "were"
-    causes = list(dict.fromkeys(" and ".join(texts) for texts in reasons))
-    more = f"; and {len(causes) - _MOST_CAUSES} more causes" if len(causes) > _MOST_CAUSES else ""
-    rows = plural(len(reasons), "row")
-    return f"{rows} of {path} {was} left out: {'; '.join(causes[:_MOST_CAUSES])}{more}."
+    causes = list(dict.fromkeys(say(" and ").join(texts) for texts in reasons))
+    left = len(causes) - _MOST_CAUSES
+    return say(
+        "{rows} of {path} was left out: {causes}{more}."
+        if len(reasons) == 1
+        else "{rows} of {path} were left out: {causes}{more}.",
+        rows=plural(len(reasons), "row"),
+        path=path,
+        causes=say("; ").join(causes[:_MOST_CAUSES]),
+        more=say("; and {count} more causes", count=left) if left > 0 else "",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.words.base.amounts import listed, plural, usd_per_h, usd_per_h_range
+from tfdyno.words.base.language import joined, say, say_later
 from tfdyno.words.choose.advice import a_card, card
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Candidate, Decider, Doubt
     from tfdyno.core.choose.hardware import Offer
 
-TIE = "≈ is a tie in cost with the cheapest: each lies within the range of the other"
+TIE = say_later("≈ is a tie in cost with the cheapest: each lies within the range of the other")
 TIES_NAMED = 2
 """More names would bury the answer."""
 
@@ -26,21 +27,43 @@ def price_line(candidate: Candidate, ranking: Sequence[Candidate]) -> str:
     offer, prices = candidate.offer, candidate.price_range
     if offer is None or prices.basis in ("electricity", "own price"):
         return ""
-    free = "what is free is not known"
+    free = say("what is free is not known")
     if offer.available is not None:
-        was = "was" if offer.available == 1 else "were"
-        free = f"{plural(offer.available, 'machine')} {was} free on {offer.priced_on}"
+        free = say(
+            "{machines} was free on {date}"
+            if offer.available == 1
+            else "{machines} were free on {date}",
+            machines=plural(offer.available, "machine"),
+            date=offer.priced_on,
+        )
     month = offer.priced_on[:7]
     if prices.basis == "history":
-        told = f"These are its prices since {prices.since}, the last one {_now(offer)}; {free}."
+        told = say(
+            "These are its prices since {date}, the last one {price}; {free}.",
+            date=prices.since,
+            price=_now(offer),
+            free=free,
+        )
     elif prices.basis == "regions":
         where = plural(prices.regions, "region")
-        told = f"These are its prices in {where} in {month}, here {_now(offer)}; {free}."
+        told = say(
+            "These are its prices in {where} in {month}, here {price}; {free}.",
+            where=where,
+            month=month,
+            price=_now(offer),
+            free=free,
+        )
     elif offer.available is None:
-        told = f"The price is of {month}; how it moves and what is free is not known."
+        told = say(
+            "The price is of {month}; how it moves and what is free is not known.", month=month
+        )
     else:
-        told = f"The price is of {month}, and how it moves is not known; {free}."
-    return " ".join(filter(None, (told, _asked_for(candidate, ranking))))
+        told = say(
+            "The price is of {month}, and how it moves is not known; {free}.",
+            month=month,
+            free=free,
+        )
+    return joined((told, _asked_for(candidate, ranking)))
 
 
 def tie_words(what: str, ties: Sequence[str], doubts: Sequence[Doubt]) -> str:
@@ -56,22 +79,27 @@ def tie_words(what: str, ties: Sequence[str], doubts: Sequence[Doubt]) -> str:
     causes = {cause for one in doubts for cause in one.split(" and ") if cause}
     why = {
         frozenset(): "",
-        frozenset({"time"}): ", as far as times are known",
-        frozenset({"price"}): ", as far as prices move",
-        frozenset({"time", "price"}): ", as far as times are known and prices move",
+        frozenset({"time"}): say(", as far as times are known"),
+        frozenset({"price"}): say(", as far as prices move"),
+        frozenset({"time", "price"}): say(", as far as times are known and prices move"),
     }[frozenset(causes)]
-    return f"in {what} a tie with {listed(ties, most=TIES_NAMED)}{why}"
+    return say(
+        "in {what} a tie with {others}{why}",
+        what=what,
+        others=listed(ties, most=TIES_NAMED),
+        why=why,
+    )
 
 
 def decided_words(decider: Decider, other: str) -> str:
     """Write ``price, not speed, puts it before L40S``; empty where nothing decides."""
     how = {
-        "price": "price, not speed, puts it",
-        "speed": "speed, not price, puts it",
-        "price and speed": "price and speed put it",
+        "price": say("price, not speed, puts it before {card}", card=other),
+        "speed": say("speed, not price, puts it before {card}", card=other),
+        "price and speed": say("price and speed put it before {card}", card=other),
         "": "",
-    }[decider]
-    return f"{how} before {other}" if how else ""
+    }
+    return how[decider]
 
 
 def _now(offer: Offer) -> str:
@@ -91,6 +119,9 @@ def _asked_for(candidate: Candidate, ranking: Sequence[Candidate]) -> str:
     if len(asked) < 2 or min(asked) == max(asked):
         return ""
     what = card(candidate)
-    return (
-        f"The {len(asked)} offers of {a_card(what)} ask {usd_per_h_range(min(asked), max(asked))}."
+    return say(
+        "The {count} offers of {card} ask {prices}.",
+        count=len(asked),
+        card=a_card(what),
+        prices=usd_per_h_range(min(asked), max(asked)),
     )

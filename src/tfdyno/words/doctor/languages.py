@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.language import Language
     from tfdyno.core.choose.software import Behind
-    from tfdyno.core.doctor.finding import Language
 
 _WORDS: dict[str, tuple[str, str]] = {
     "because": ("because", "依据"),

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
+from tfdyno.words.base.language import ENGLISH, say, say_later, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
 _NO_DATA = ("application", "keras_file")
 """Kinds of workload that are a model alone."""
-UNVERIFIED = "unverified on a device"
+UNVERIFIED = say_later("unverified on a device")
 """No figure was compared with the memory that a GPU really held."""
 
 
 def standing(estimate: Estimate) -> str:
     """Say how far an estimate's memory is verified: the label, or the card it was measured on."""
     measured = estimate.memory_measured_on
-    return f"compared with {measured}" if measured else UNVERIFIED
+    return say("compared with {card}", card=_bare(measured)) if measured else say(UNVERIFIED)
 
 
 def standings(estimates: Sequence[Estimate]) -> str:
@@ -31,8 +32,17 @@ def standings(estimates: Sequence[Estimate]) -> str:
     known = dict.fromkeys(one.memory_measured_on for one in estimates)
     if len(known) == 1:
         return standing(estimates[0])
-    cards = " and ".join(filter(None, known))
-    return f"compared with {cards} for cards of that generation, else {UNVERIFIED}"
+    cards = say(" and ").join(_bare(one) for one in known if one)
+    return say(
+        "compared with {cards} for cards of that generation, else {unverified}",
+        cards=cards,
+        unverified=say(UNVERIFIED),
+    )
+
+
+def _bare(card: str) -> str:
+    """Return ``an H200`` as it is; without its article where the language has none."""
+    return card if spoken() == ENGLISH else card.removeprefix("an ").removeprefix("a ")
 
 
 def taken(estimate: Estimate) -> str:
@@ -40,7 +50,11 @@ def taken(estimate: Estimate) -> str:
     if (found := estimate.process_memory_bytes) is None:
         return ""
     low, high = (format_bytes(size, 2) for size in (found.low, found.high))
-    return f"nvidia-smi shows {low} to {high}: TensorFlow keeps what growth and autotuning took"
+    return say(
+        "nvidia-smi shows {low} to {high}: TensorFlow keeps what growth and autotuning took",
+        low=low,
+        high=high,
+    )
 
 
 def recomputed(found: Rematerialisation | None) -> str:
@@ -48,10 +62,14 @@ def recomputed(found: Rematerialisation | None) -> str:
     if found is None:
         return ""
     need, held = (format_bytes(size, 3) for size in (found.need_bytes, found.held_bytes))
-    words = f"needs {need}; XLA recomputes to hold it in {held}"
+    words = say("needs {need}; XLA recomputes to hold it in {held}", need=need, held=held)
     if found.limit_met:
         return words
-    return f"{words}, short of the {format_bytes(found.limit_bytes, 3)} that it aims at"
+    return say(
+        "{words}, short of the {limit_bytes} that it aims at",
+        words=words,
+        limit_bytes=format_bytes(found.limit_bytes, 3),
+    )
 
 
 def slower(estimate: Estimate) -> str:
@@ -60,8 +78,16 @@ def slower(estimate: Estimate) -> str:
     if not words:
         return ""
     count = estimate.rematerialisation.instruction_count if estimate.rematerialisation else 0
-    kernels = f"{count:,} operations run twice" if count else "some operations run twice"
-    return f"The step {words}: {kernels}, which the time shown leaves out."
+    kernels = (
+        say("{count:,} operations run twice", count=count)
+        if count
+        else say("some operations run twice")
+    )
+    return say(
+        "The step {words}: {kernels}, which the time shown leaves out.",
+        words=words,
+        kernels=kernels,
+    )
 
 
 def proof(estimate: Estimate) -> str:
@@ -69,7 +95,9 @@ def proof(estimate: Estimate) -> str:
     if not estimate.fits_verified:
         return ""
     words = recomputed(estimate.rematerialisation)
-    return f", compiled at this very batch{': ' if words else ''}{words}"
+    if words:
+        return say(", compiled at this very batch: {words}", words=words)
+    return say(", compiled at this very batch")
 
 
 def train_command(workload: Workload, recipe: str) -> str:

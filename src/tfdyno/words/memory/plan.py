@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import GIB
 from tfdyno.words.base.amounts import dashed, gib, listed, of_gib, plural
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 from tfdyno.words.memory.basis import UNVERIFIED
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.auto_recipe import Option
     from tfdyno.core.choose.memory_plan import MemoryPlan, PlannedOption
 
-OTHER_LEARNING = "changes what is learned"
+OTHER_LEARNING = say_later("changes what is learned")
 
 
 def plan_headline(plan: MemoryPlan, card: str) -> str:
@@ -24,12 +26,26 @@ def plan_headline(plan: MemoryPlan, card: str) -> str:
         return _closest(plan, card)
     one = plan.chosen
     if one.option == plan.base.option:
-        return f"{_verb(one.option)} {card} as it is: {memory_words(one.option)}."
+        return say(
+            "{verb} {card} as it is: {memory}.",
+            verb=_verb(one.option),
+            card=card,
+            memory=memory_words(one.option),
+        )
     means = listed(changes_of(one.option, plan.base.option))
-    learning = f" ({OTHER_LEARNING})" if "optimizer" in one.learns_differently else ""
-    return (
-        f"{_verb(one.option)} {card} with {means}{learning}: {memory_words(one.option)}, "
-        f"{ratio_words(one.time_ratio)} the time per sample."
+    learning = (
+        say(" ({learning})", learning=say(OTHER_LEARNING))
+        if "optimizer" in one.learns_differently
+        else ""
+    )
+    return say(
+        "{verb} {card} with {means}{learning}: {memory}, {ratio} the time per sample.",
+        verb=_verb(one.option),
+        card=card,
+        means=means,
+        learning=learning,
+        memory=memory_words(one.option),
+        ratio=ratio_words(one.time_ratio),
     )
 
 
@@ -39,54 +55,85 @@ def safe_sentence(plan: MemoryPlan) -> str:
         return ""
     one = plan.safe
     means = listed(changes_of(one.option, plan.base.option))
-    return (
-        f"Certain to fit, with all of its range: {means}, {memory_words(one.option)}, "
-        f"{ratio_words(one.time_ratio)} the time per sample."
+    return say(
+        "Certain to fit, with all of its range: {means}, {memory}, {ratio} the time per sample.",
+        means=means,
+        memory=memory_words(one.option),
+        ratio=ratio_words(one.time_ratio),
     )
 
 
 def base_sentence(plan: MemoryPlan) -> str:
     """Return what the script takes on its own."""
     one = plan.base.option
-    said = "does not fit" if not one.fits else "fits" if is_settled(one) else "should fit"
-    return f"As it is ({one.precision}, {batch_words(one)}) it {said}: {memory_words(one)}."
+    known = say("it should fit")
+    if not one.fits or is_settled(one):
+        known = say("it fits") if one.fits else say("it does not fit")
+    return say(
+        "As it is ({precision}, {batch}) {known}: {memory}.",
+        precision=one.precision,
+        batch=batch_words(one),
+        known=known,
+        memory=memory_words(one),
+    )
 
 
 def changes_of(option: Option, base: Option) -> list[str]:
     """Return what is to be changed: ``mixed_float16``, ``batch 32 x 2``, ``recomputed blocks``."""
     found = [option.precision] if option.precision != base.precision else []
     if option.accumulation > 1:
-        found.append(f"batch {option.batch_size:,} × {option.accumulation}")
+        found.append(
+            say(
+                "batch {batch:,} × {accumulation}",
+                batch=option.batch_size,
+                accumulation=option.accumulation,
+            )
+        )
     if option.remat:
-        found.append("recomputed blocks")
+        found.append(say("recomputed blocks"))
     if option.optimizer:
-        found.append(f"optimizer {option.optimizer}")
-    return found or ["the script as it is"]
+        found.append(say("optimizer {optimizer}", optimizer=option.optimizer))
+    return found or [say("the script as it is")]
 
 
 def weighed_words(plan: MemoryPlan) -> str:
     """Write ``12 options were weighed``."""
-    return f"{plural(plan.weighed, 'option')} {'was' if plan.weighed == 1 else 'were'} weighed"
+    return say(
+        "{options} was weighed" if plan.weighed == 1 else "{options} were weighed",
+        options=plural(plan.weighed, "option"),
+    )
 
 
 def batch_words(option: Option) -> str:
     """Write ``batch 64``, ``batch 32 × 2``."""
+    return say("batch {batch}", batch=batch_cell(option))
+
+
+def batch_cell(option: Option) -> str:
+    """Write ``64``, ``32 × 2``."""
     parts = f" × {option.accumulation}" if option.accumulation > 1 else ""
-    return f"batch {option.batch_size:,}{parts}"
+    return f"{option.batch_size:,}{parts}"
 
 
 def memory_words(option: Option) -> str:
     """Write ``14.2 of 15 GiB (12–16), unverified on a device``."""
     held = option.device_memory_bytes
     spread = dashed(held.low / GIB, held.high / GIB)
-    return f"{of_gib(held.best, option.usable_memory_bytes)} ({spread}), {standing(option)}"
+    return say(
+        "{memory} ({bounds}), {standing}",
+        memory=of_gib(held.best, option.usable_memory_bytes),
+        bounds=spread,
+        standing=standing(option),
+    )
 
 
 def standing(option: Option) -> str:
     """Return what stands behind a figure of memory."""
     if option.verified:
-        return f"compiled at this very batch, {UNVERIFIED}"
-    return UNVERIFIED if option.memory_made_by == "quick" else f"compiled, {UNVERIFIED}"
+        return say("compiled at this very batch, {standing}", standing=say(UNVERIFIED))
+    if option.memory_made_by == "quick":
+        return say(UNVERIFIED)
+    return say("compiled, {standing}", standing=say(UNVERIFIED))
 
 
 def ratio_words(ratio: Interval) -> str:
@@ -96,7 +143,7 @@ def ratio_words(ratio: Interval) -> str:
 
 def fit_cell(option: Option) -> str:
     """Write ``yes``, ``?`` where the range reaches over the limit, ``no``."""
-    return "no" if not option.fits else "yes" if is_settled(option) else "?"
+    return named("no" if not option.fits else "yes" if is_settled(option) else "?")
 
 
 def is_settled(option: Option) -> bool:
@@ -112,7 +159,7 @@ def shown_options(plan: MemoryPlan, most: int) -> list[PlannedOption]:
 
 
 def _verb(option: Option) -> str:
-    return "Fits" if is_settled(option) else "Should fit"
+    return say("Fits") if is_settled(option) else say("Should fit")
 
 
 def _closest(plan: MemoryPlan, card: str) -> str:
@@ -120,7 +167,11 @@ def _closest(plan: MemoryPlan, card: str) -> str:
     one = plan.closest.option
     means = listed(changes_of(one, plan.base.option))
     short = gib(one.device_memory_bytes.best - one.usable_memory_bytes)
-    return (
-        f"Nothing that was weighed fits {card}. The closest is {means}: {memory_words(one)}, "
-        f"{short} GiB too much."
+    return say(
+        "Nothing that was weighed fits {card}. The closest is {means}: "
+        "{memory}, {short} GiB too much.",
+        card=card,
+        means=means,
+        memory=memory_words(one),
+        short=short,
     )

@@ -1,0 +1,85 @@
+"""The language of an answer: English sentences are the keys, other languages tables of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tfdyno.core.base.language import Language
+
+ENGLISH: Language = "en"
+VARIABLE = "TFDYNO_LANG"
+CONTEXT = "||"
+"""Behind it a key says which meaning of a short word is translated: ``memory||bottleneck``."""
+_SPOKEN: list[Language] = [ENGLISH]
+"""Of this process, the last one holds: a command answers one reader."""
+
+
+def say(sentence: str, /, **figures: object) -> str:
+    """Return a sentence in the language of the answer, filled with its figures.
+
+    Args:
+        sentence: In English, with ``{name}`` or ``{name:,}`` for each figure. A literal, so that
+            the tests find it, or what ``say_later`` has marked.
+        figures: What is put in, by name.
+    """
+    if _SPOKEN[-1] != ENGLISH:
+        sentence = _sentences(_SPOKEN[-1]).get(sentence, sentence)
+    if CONTEXT in sentence:
+        sentence = sentence.partition(CONTEXT)[0]
+    return sentence.format_map(figures) if figures else sentence
+
+
+def say_later(sentence: str) -> str:
+    """Mark a sentence that stands in a table, and is translated by ``say`` where it is used."""
+    return sentence
+
+
+def spoken() -> Language:
+    """Return the language of the answer."""
+    return _SPOKEN[-1]
+
+
+@contextlib.contextmanager
+def speaking(language: Language) -> Iterator[None]:
+    """Let all sentences made meanwhile be in a language."""
+    _SPOKEN.append(language)
+    try:
+        yield
+    finally:
+        _SPOKEN.pop()
+
+
+def joined(sentences: Iterable[str]) -> str:
+    """Join whole sentences to a paragraph; empty ones are left out. Chinese has no blanks there."""
+    return ("" if spoken() == "zh" else " ").join(filter(None, sentences))
+
+
+def language_of_reader() -> Language:
+    """Return what ``TFDYNO_LANG`` says, else the locale; raises ``UsageError``."""
+    if asked := os.environ.get(VARIABLE):
+        if asked not in ("en", "zh"):
+            raise UsageError(f"{VARIABLE} is '{asked}'", remedy="set it to en or zh")
+        return "zh" if asked == "zh" else "en"
+    told = (os.environ.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return "zh" if next(filter(None, told), "").lower().startswith("zh") else ENGLISH
+
+
+@cache
+def _sentences(language: Language) -> dict[str, str]:
+    """Return all sentences of a language by the English ones."""
+    import tomllib
+    from importlib.resources import files
+
+    found: dict[str, str] = {}
+    for table in files("tfdyno.words").joinpath(language).iterdir():
+        if table.name.endswith(".toml"):
+            found |= tomllib.loads(table.read_text("utf-8"))
+    return found

@@ -1,0 +1,294 @@
+"""Every sentence that the code says has a Chinese one, and a command speaks one language."""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.words.base import amounts, language
+from tfdyno.words.base.language import (
+    CONTEXT,
+    joined,
+    language_of_reader,
+    say,
+    say_later,
+    speaking,
+    spoken,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCE = Path(__file__).parents[3] / "src" / "tfdyno"
+TRANSLATED = (
+    "words/base/amounts.py",
+    "words/choose/advice.py",
+    "words/choose/changes.py",
+    "words/choose/explanation.py",
+    "words/choose/hours.py",
+    "words/choose/kernels.py",
+    "words/choose/fits.py",
+    "words/choose/offers.py",
+    "words/choose/prices.py",
+    "words/choose/reasons.py",
+    "words/memory/basis.py",
+    "words/memory/plan.py",
+    "view/choose/_estimates.py",
+    "view/choose/advice_text.py",
+    "view/choose/basis.py",
+    "view/choose/cards.py",
+    "view/choose/estimate_text.py",
+    "view/choose/explanation_table.py",
+    "view/choose/explanation_text.py",
+    "view/choose/figure_cost.py",
+    "view/choose/figure_roofline.py",
+    "view/choose/figure_scale_out.py",
+    "view/choose/figures.py",
+    "view/choose/html.py",
+    "view/choose/ranking.py",
+    "view/choose/ranking_text.py",
+    "view/choose/scale_out_text.py",
+    "view/choose/sections.py",
+    "view/choose/sentences.py",
+    "view/choose/sharding_text.py",
+    "view/choose/step_sentences.py",
+    "view/draw/figure_memory.py",
+    "view/draw/layers.py",
+    "view/memory/figure_held.py",
+    "view/memory/page.py",
+    "view/memory/text.py",
+    "jobs/choose/_anchors.py",
+    "jobs/choose/_compose.py",
+    "jobs/choose/_feeding.py",
+    "jobs/choose/exact.py",
+    "jobs/choose/verify.py",
+    "jobs/memory/_plan.py",
+    "jobs/choose/foretold.py",
+)
+"""Modules of which every sentence reaches the reader of a command that speaks Chinese."""
+PAGES = ("page.html.j2", "parts.html.j2", "report.html.j2", "ranking.html.j2", "memory.html.j2")
+WORDS = {
+    "page.html.j2": [],
+    "parts.html.j2": [],
+    "report.html.j2": ["advise"],
+    "ranking.html.j2": ["ms"],
+    "memory.html.j2": ["memory"],
+}
+"""What stands in the templates and is the same in every language."""
+SAYING = {"say", "say_later", "named", "plural", "freed"}
+NOT_SAID = {
+    "too late", "too dear", "no offer", "does not fit", "cannot run", "may not", "probably not",
+    "on demand", "batch per replica", "global batch", "no spot instances", "input that keeps up",
+    "no deadline", "no budget", "no CUDA graphs", " x ", " × ", " · ", " GiB · ",
+    "tensor parallel", "batch statistics", "as asked",
+    "own price", "price and speed", "a page needs a workload with a card",
+    " --batch-size {} --precision ",
+}  # fmt: skip
+"""States that nouns carry as data, and what stands between figures."""
+
+
+def literals(node: ast.expr) -> Iterator[str]:
+    """Yield what a first argument may be: a text, or one of two."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from literals(node.body)
+        yield from literals(node.orelse)
+
+
+@cache
+def said() -> dict[str, str]:
+    """Every sentence that the code says, with the file that does."""
+    found: dict[str, str] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        text, name = path.read_text(), path.relative_to(SOURCE).as_posix()
+        nouns = [] if "plural" not in text else ["plural"]
+        if "words.base.language import" not in text and not nouns:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.Call):
+                continue
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if called in ("say", "say_later") and node.args and "language import" in text:
+                found |= dict.fromkeys(literals(node.args[0]), name)
+            if called == "plural" and len(node.args) > 1 and name in TRANSLATED:
+                found |= {f"{{number}} {noun}": name for noun in literals(node.args[1])}
+    for path in sorted(SOURCE.glob("view/templates/*.j2")):
+        for match in re.finditer(r'say\("([^"]*)"', path.read_text()):
+            found[match[1]] = path.name
+    return found
+
+
+@cache
+def table() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in sorted((SOURCE / "words" / "zh").glob("*.toml")):
+        one = tomllib.loads(path.read_text("utf-8"))
+        assert set(one) & set(found) == set(), path
+        found |= one
+    return found
+
+
+def test_every_sentence_has_a_chinese_one() -> None:
+    missing = {sentence: file for sentence, file in said().items() if sentence not in table()}
+    assert missing == {}
+
+
+def test_no_chinese_sentence_is_left_of_an_english_one_that_went() -> None:
+    left = {one for one in table() if one not in said()}
+    assert {one for one in left if not one.startswith("{number} ")} == set()
+
+
+def figures_of(sentence: str) -> set[tuple[str, str | None]]:
+    parts = string.Formatter().parse(sentence)
+    return {(name, form) for _, name, form, _ in parts if name is not None}
+
+
+def test_both_say_the_same_figures_in_the_same_form() -> None:
+    wrong = {en: zh for en, zh in table().items() if figures_of(en) != figures_of(zh)}
+    assert wrong == {}
+
+
+def test_no_chinese_sentence_is_english() -> None:
+    same = {en for en, zh in table().items() if en == zh and re.search("[a-z]{3}", en)}
+    assert same == {"Roofline"} & same
+
+
+class Unsaid(ast.NodeVisitor):
+    """Find texts with a blank in them, as sentences have, that ``say`` does not see."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def visit_Call(self, node: ast.Call) -> None:
+        called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        for one in [*node.args, *(keyword.value for keyword in node.keywords)]:
+            if called not in SAYING or not any(literals(one)):
+                self.visit(one)
+        self.visit(node.func)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):  # a docstring
+            self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value:
+            self.visit(node.value)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        self.visit(node.value)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        words = [one.value for one in node.values if isinstance(one, ast.Constant)]
+        self.note("{}".join(map(str, words)))
+        for one in node.values:
+            if isinstance(one, ast.FormattedValue):
+                self.visit(one.value)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str):
+            self.note(node.value)
+
+    def note(self, text: str) -> None:
+        plain = re.sub(r"\b(GiB|GB|ms|min|h|FLOP|TFLOP/s|tfdyno .*|--\S+)", "", text)
+        if " " in text.strip() and re.search("[a-z]{2,}", plain) and text not in NOT_SAID:
+            self.found.append(text)
+
+
+@pytest.mark.parametrize("module", TRANSLATED)
+def test_a_translated_module_says_all_its_sentences(module: str) -> None:
+    """A new sentence that is not said would be English amid Chinese."""
+    seen = Unsaid()
+    seen.visit(ast.parse((SOURCE / module).read_text()))
+    assert seen.found == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_says_all_its_texts(name: str) -> None:
+    text = (SOURCE / "view" / "templates" / name).read_text()
+    bare = re.sub(r"\{\{.*?\}\}|\{%.*?%\}|<code>.*?</code>|<[^>]*>", "", text, flags=re.DOTALL)
+    assert re.findall("[A-Za-z]{2,}", bare.replace("tfdyno", "").replace("US$", "")) == WORDS[name]
+    attributes = re.findall(r'(?:aria-label|placeholder|data-l)="([^"{]+)"', text)
+    assert attributes == []
+
+
+def test_a_sentence_that_is_not_said_is_found() -> None:
+    seen = Unsaid()
+    seen.visit(ast.parse('x = f"it costs {y} more"\nz = say("said {n}", n=1)\n"""A docstring."""'))
+    assert seen.found == ["it costs {} more"]
+
+
+def test_what_has_no_chinese_sentence_is_said_in_english() -> None:
+    with speaking("zh"):
+        assert say("nobody translated {this}", this="me") == "nobody translated me"
+        assert say("{count} hours", count=3) == "3 小时"
+    assert say("{count} hours", count=3) == "3 hours"
+    assert spoken() == "en"
+
+
+def test_a_command_that_fails_leaves_the_language_as_it_was() -> None:
+    with pytest.raises(ValueError, match="broken"), speaking("zh"):
+        raise ValueError("broken")
+    assert spoken() == "en"
+
+
+def test_a_context_is_never_read() -> None:
+    marked = say_later(f"memory{CONTEXT}bottleneck")
+    assert say(marked) == "memory"
+    with speaking("zh"):
+        assert (say(marked), say("memory")) == ("访存", "显存")
+        assert say(f"nothing known{CONTEXT}at all") == "nothing known"
+
+
+def test_english_reads_no_table() -> None:
+    language._sentences.cache_clear()
+    assert say("{count} hours", count=3) == "3 hours"
+    assert language._sentences.cache_info().misses == 0
+
+
+def test_chinese_counts_with_measure_words_and_has_no_plural() -> None:
+    with speaking("zh"):
+        assert amounts.plural(1, "card") == "1 块卡"
+        assert amounts.plural(1200, "sample") == "1,200 个样本"
+        assert amounts.listed(["A", "B", "C"]) == "A、B、C"
+        assert amounts.about_hours(6.7) == "6.7 小时"
+
+
+def test_paragraphs_have_blanks_between_english_sentences_alone() -> None:
+    assert joined(["One.", "", "Two."]) == "One. Two."
+    with speaking("zh"):
+        assert joined(["一。", "", "二。"]) == "一。二。"
+
+
+@pytest.mark.parametrize(
+    ("variables", "found"),
+    [
+        ({}, "en"),
+        ({"TFDYNO_LANG": "zh"}, "zh"),
+        ({"TFDYNO_LANG": "en", "LANG": "zh_CN.UTF-8"}, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh_TW.UTF-8", "LC_ALL": "C"}, "en"),
+    ],
+)
+def test_the_variable_wins_over_the_locale(
+    variables: dict[str, str], found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TFDYNO_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert language_of_reader() == found
+
+
+def test_a_language_that_is_not_spoken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFDYNO_LANG", "fr")
+    with pytest.raises(UsageError, match="TFDYNO_LANG is 'fr'"):
+        language_of_reader()
