@@ -62,6 +62,7 @@ TRANSLATED = (
     "view/choose/step_sentences.py",
     "view/draw/figure_memory.py",
     "view/draw/layers.py",
+    "view/lookup/gpus_text.py",
     "view/memory/figure_held.py",
     "view/memory/page.py",
     "view/memory/text.py",

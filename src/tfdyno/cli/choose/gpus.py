@@ -8,9 +8,10 @@ from tfdyno.catalog import gpus as catalog
 from tfdyno.catalog import software
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag, many, option
-from tfdyno.cli.options import JSON, Filled
+from tfdyno.cli.options import JSON, LANG, Filled
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
 from tfdyno.jobs.lookup.gpus import SORT_KEYS, card, choose, peaks_of
 from tfdyno.view.lookup.gpus_text import comparison, gpu_detail, gpu_list
 
@@ -34,6 +35,7 @@ class _Options:
         type=Filled(), default=software.NEWEST, show_default=True, metavar="X.Y",
         help="Release whose wheel is looked at.",
     )  # fmt: skip
+    lang: Language | None = LANG
     as_json: bool = JSON
 
 

@@ -9,11 +9,13 @@ from typing import get_args
 from tfdyno.catalog.offers import rejected_in
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import PATH, command, flag, option
-from tfdyno.cli.options import JSON, Filled, OneOf
+from tfdyno.cli.options import JSON, LANG, Filled, OneOf
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
 from tfdyno.jobs.lookup.offers import PricedOffer, SortKey, histories, list_offers
 from tfdyno.view.lookup.offers_text import history_list, offer_list
+from tfdyno.words.base.language import say
 from tfdyno.words.choose.offers import left_out_note
 
 _MOST_LINES = 40
@@ -32,6 +34,7 @@ class _Options:
         type=PATH, metavar="FILE", help="A price list of your own that goes first."
     )
     history: bool = flag(help="What each price was before: low, high and change.")
+    lang: Language | None = LANG
     as_json: bool = JSON
 
 
@@ -64,7 +67,7 @@ def offers(options: _Options) -> Answer:
 def _histories(found: tuple[PricedOffer, ...], head: str) -> Answer:
     courses = histories(found)
     if courses.damage:
-        head += f"The price history is damaged: {courses.damage}.\n\n"
+        head += say("The price history is damaged: {damage}.", damage=courses.damage) + "\n\n"
     lines = [(one.offer, courses.by_slug[one.offer.slug]) for one in found]
     return Answer(
         document=lambda: {"offers": found, "histories": courses.by_slug, "damage": courses.damage},

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import GIB, format_bytes, format_si, significant
-from tfdyno.view.base.text import WIDTH, paint, pairs, shorten, table, wrapped
+from tfdyno.view.base.text import WIDTH, paint, pairs, shorten, shown_width, table, wrapped
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.hardware import Gpu
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 
 _SPARE = (2, 5, 7, 4, 8, 6, 1)
 """Columns of the list that a narrow screen lacks: SMs, FP32, W, GB/s, ..."""
-_LIST_HEADERS = ("GPU", "cc", "SM", "GB", "GB/s", "FP32", "FP16", "W", "kind")
-_KINDS = {"datacenter": "server", "workstation": "pro"}
+_LIST_HEADERS = ("GPU", "cc", "SM", "GB", "GB/s", "FP32", "FP16", "W", say_later("kind"))
+_KINDS = {"datacenter": say_later("server"), "workstation": say_later("pro")}
 Peaks = Mapping[str, float]
 
 
@@ -33,15 +35,17 @@ def gpu_list(
             _tera(peak["fp32"]),
             _tera(peak["fp16_tensor"]),
             f"{gpu.tdp_w:.0f}",
-            _KINDS.get(gpu.market, gpu.market),
+            say(_KINDS[gpu.market]) if gpu.market in _KINDS else named(gpu.market),
         )
         for gpu, peak in zip(gpus, peaks, strict=True)
     ]
-    lines = table(_LIST_HEADERS, rows, align="<>>>>>>><", width=width, elastic=0,
+    lines = table(tuple(map(say, _LIST_HEADERS)), rows, align="<>>>>>>><", width=width, elastic=0,
                   spare=_SPARE, colour=colour)  # fmt: skip
-    note = (
-        f"{len(gpus)} GPUs. FP32, FP16 (tensor cores that sum in float32): dense peak in TFLOP/s; "
-        "– where there is no such unit. 'tfdyno gpus NAME' shows one in full."
+    note = say(
+        "{count} GPUs. FP32, FP16 (tensor cores that sum in float32): dense peak in "
+        "TFLOP/s; – where there is no such unit. 'tfdyno gpus NAME' shows one in "
+        "full.",
+        count=len(gpus),
     )
     return f"{lines}\n\n{wrapped(note, width=width)}"
 
@@ -55,19 +59,19 @@ def comparison(
     colour: bool = False,
 ) -> str:
     """Return GPUs side by side, one property per line."""
-    names = [*(name for name, _ in _facts(gpus[0], peaks[0])), "TensorFlow wheel"]
+    names = [*(name for name, _ in _facts(gpus[0], peaks[0])), say("TensorFlow wheel")]
     least = max(14, *(len(gpu.slug) for gpu in gpus)) + 2
-    beside = max(1, (width - max(map(len, names))) // least)
+    beside = max(1, (width - max(map(shown_width, names))) // least)
     if len(gpus) > beside:
         parts = [slice(i, i + beside) for i in range(0, len(gpus), beside)]
         return "\n\n".join(
             comparison(gpus[p], peaks[p], support[p], width=width, colour=colour) for p in parts
         )
     columns = [
-        [value for _, value in [*_facts(gpu, peak), ("TensorFlow wheel", wheel.outcome)]]
+        [value for _, value in [*_facts(gpu, peak), (say("TensorFlow wheel"), wheel.outcome)]]
         for gpu, peak, wheel in zip(gpus, peaks, support, strict=True)
     ]
-    room = max(14, (width - max(map(len, names))) // len(gpus) - 2)
+    room = max(14, (width - max(map(shown_width, names))) // len(gpus) - 2)
     rows = [
         (name, *(shorten(column[index] or "–", room) for column in columns))
         for index, name in enumerate(names)
@@ -89,16 +93,23 @@ def gpu_detail(
     """Write everything the catalogue knows about one GPU, with sources."""
     known = list(dict.fromkeys(filter(None, warnings.values())))
     profiles = ", ".join(slug.partition(":")[2] for slug in slices)
-    driver = f"; driver {support.driver_linux} or later" if support.driver_linux else ""
+    driver = (
+        say("; driver {version} or later", version=support.driver_linux)
+        if support.driver_linux
+        else ""
+    )
     entries = [
         *_facts(gpu, peak),
-        ("usable memory", f"{format_bytes(gpu.usable_memory_bytes)} ({gpu.usable_memory_source})"),
+        (
+            say("usable memory"),
+            f"{format_bytes(gpu.usable_memory_bytes)} ({gpu.usable_memory_source})",
+        ),
         ("TensorFlow", f"{support.outcome}: {support.detail}{driver}"),
         ("XLA", " ".join(support.known_faults) if support.xla_fails else ""),
-        ("MIG slices", profiles),
-        *(("note" if index == 0 else "", text) for index, text in enumerate(known)),
-        ("remarks", gpu.notes),
-        ("sources", gpu.source),
+        (say("MIG slices"), profiles),
+        *((say("note") if index == 0 else "", text) for index, text in enumerate(known)),
+        (say("remarks"), gpu.notes),
+        (say("sources"), gpu.source),
     ]
     title = paint(gpu.name, "bold", colour=colour)
     body = pairs([(name or "·", value) for name, value in entries], width=width)
@@ -107,28 +118,31 @@ def gpu_detail(
 
 def _facts(gpu: Gpu, peak: Peaks) -> list[tuple[str, str]]:
     return [
-        ("architecture", f"{gpu.architecture}, {gpu.compute_capability}"),
-        ("market", gpu.market),
-        ("SMs", str(gpu.sm_count)),
-        ("clock", _clock(gpu)),
-        ("memory", f"{significant(gpu.memory_bytes / GIB)} GB {gpu.memory_type}"),
-        ("bandwidth", format_si(gpu.memory_bytes_per_s, "B/s")),
-        ("L2 cache", format_bytes(gpu.l2_bytes)),
+        (say("architecture"), f"{gpu.architecture}, {gpu.compute_capability}"),
+        (say("market"), named(gpu.market)),
+        (say("SMs"), str(gpu.sm_count)),
+        (say("clock"), _clock(gpu)),
+        (say("memory"), f"{significant(gpu.memory_bytes / GIB)} GB {gpu.memory_type}"),
+        (say("bandwidth"), format_si(gpu.memory_bytes_per_s, "B/s")),
+        (say("L2 cache"), format_bytes(gpu.l2_bytes)),
         ("FP32", _rate(peak["fp32"])),
-        ("TF32 tensor", _rate(peak["tf32_tensor"])),
-        ("FP16 tensor", _rate(peak["fp16_tensor"])),
-        ("BF16 tensor", _rate(peak["bf16_tensor"])),
-        ("FP8 tensor", _rate(peak["fp8_tensor"])),
+        (say("TF32 tensor"), _rate(peak["tf32_tensor"])),
+        (say("FP16 tensor"), _rate(peak["fp16_tensor"])),
+        (say("BF16 tensor"), _rate(peak["bf16_tensor"])),
+        (say("FP8 tensor"), _rate(peak["fp8_tensor"])),
         ("FP64", _rate(peak["fp64"])),
-        ("NVLink", format_si(gpu.nvlink_bytes_per_s, "B/s") if gpu.nvlink_bytes_per_s else "none"),
-        ("power", f"{significant(gpu.tdp_w)} W"),
-        ("ECC", "yes" if gpu.ecc else "no"),
-        ("form", gpu.form_factor),
-        ("cooling", gpu.cooling),
-        ("connector", gpu.power_connector),
-        ("power supply", _supply(gpu)),
-        ("24/7 duty", gpu.continuous_duty),
-        ("launched", _launched(gpu)),
+        (
+            "NVLink",
+            format_si(gpu.nvlink_bytes_per_s, "B/s") if gpu.nvlink_bytes_per_s else say("none"),
+        ),
+        (say("power"), f"{significant(gpu.tdp_w)} W"),
+        ("ECC", named("yes" if gpu.ecc else "no")),
+        (say("form"), gpu.form_factor),
+        (say("cooling"), gpu.cooling),
+        (say("connector"), gpu.power_connector),
+        (say("power supply"), _supply(gpu)),
+        (say("24/7 duty"), named(gpu.continuous_duty)),
+        (say("launched"), _launched(gpu)),
     ]
 
 
@@ -136,7 +150,11 @@ def _clock(gpu: Gpu) -> str:
     boost = f"{gpu.boost_hz / 1e6:,.0f} MHz"
     if gpu.tensor_clock_hz == gpu.boost_hz:
         return boost
-    return f"{boost}, tensor {gpu.tensor_clock_hz / 1e6:,.0f}"
+    return say(
+        "{boost}, tensor {tensor:,.0f}",
+        boost=boost,
+        tensor=gpu.tensor_clock_hz / 1e6,
+    )
 
 
 def _launched(gpu: Gpu) -> str:
@@ -157,4 +175,4 @@ def _tera(value: float) -> str:
 
 
 def _rate(value: float) -> str:
-    return format_si(value, "FLOP/s") if value else "none"
+    return format_si(value, "FLOP/s") if value else say("none")

@@ -6,15 +6,37 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.hardware import Offer
 from tfdyno.view.base.text import WIDTH, paint, shorten, table, wrapped
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tfdyno.catalog.price_history import PriceHistory
 
-_HISTORY_HEADERS = ("provider", "machine", "region", "$/h", "", "low", "high", "since", "change")
+_HISTORY_HEADERS = (
+    say_later("provider"),
+    say_later("machine"),
+    say_later("region"),
+    "$/h",
+    "",
+    say_later("low"),
+    say_later("high"),
+    say_later("since"),
+    say_later("change"),
+)
 _LEAST_CHANGE = 0.005
-_HEADERS = ("provider", "machine", "region", "n", "$/h", "$/GPU", "", "date", "age")
+_HEADERS = (
+    say_later("provider"),
+    say_later("machine"),
+    say_later("region"),
+    "n",
+    "$/h",
+    "$/GPU",
+    "",
+    say_later("date"),
+    say_later("age"),
+)
 Line = tuple[Offer, float, int, str]
 """Offer, price per GPU in USD/h, age in days, ``stale`` or ``very old`` or empty."""
 
@@ -35,25 +57,31 @@ def offer_list(
         some = [line for line in lines if line[0].gpu_slug == slug]
         shown = some if not most or len(some) <= most + 1 else some[:most]
         rows: list[tuple[str, ...]] = [_row(line, colour) for line in shown]
-        headers: tuple[str, ...] = _HEADERS
+        headers = tuple(map(say, _HEADERS))
         align, spare = "<<<>>><<>", [8, 3, 2, 4]
         if any(line[0].available is not None for line in shown):
             rows = [(*row, _free(line[0])) for row, line in zip(rows, shown, strict=True)]
-            headers, align, spare = (*headers, "free"), f"{align}>", [*spare, 9]
+            headers, align, spare = (*headers, say("free")), f"{align}>", [*spare, 9]
         body = table(headers, rows, align=align, width=width, elastic=1, spare=spare,
                      colour=colour)  # fmt: skip
         if more := len(some) - len(shown):
-            body += f"\n… {more:,} more: tfdyno offers --gpu {slug}"
+            body += "\n" + say(
+                "… {count:,} more: tfdyno offers --gpu {slug}", count=more, slug=slug
+            )
         blocks.append(f"{paint(slug, 'bold', colour=colour)}\n{body}")
     stale = sum(1 for *_, mark in lines if mark)
     is_counted = any(offer.available is not None for offer, *_ in lines)
-    note = f"{len(lines):,} offers; n GPUs at $/h, $/GPU for one of them for an hour."
+    note = say(
+        "{count:,} offers; n GPUs at $/h, $/GPU for one of them for an hour.", count=len(lines)
+    )
     if is_counted:
-        note += " free: such machines that could be had on that day; empty: nobody says."
+        note += say(" free: such machines that could be had on that day; empty: nobody says.")
     if stale:
-        note += (
-            f" {stale} prices are older than 90 days (marked !; !! over a year): check them with "
-            "the provider, or fetch those of today with 'tfdyno data refresh'."
+        note += say(
+            " {count} prices are older than 90 days (marked !; !! over a year): check "
+            "them with the provider, or fetch those of today with 'tfdyno data "
+            "refresh'.",
+            count=stale,
         )
     return "\n\n".join([*blocks, wrapped(note, width=width)])
 
@@ -66,16 +94,19 @@ def history_list(
     blocks = []
     for slug in dict.fromkeys(offer.gpu_slug for offer, _ in moved):
         rows = [_history_row(offer, past) for offer, past in moved if offer.gpu_slug == slug]
-        body = table(_HISTORY_HEADERS, rows, align="<<<><>><>", width=width, elastic=1,
+        headers = tuple(map(say, _HISTORY_HEADERS))
+        body = table(headers, rows, align="<<<><>><>", width=width, elastic=1,
                      spare=(7, 2), colour=colour)  # fmt: skip
         blocks.append(f"{paint(slug, 'bold', colour=colour)}\n{body}")
     still = len(lines) - len(moved)
-    note = (
-        f"{len(moved)} of {len(lines)} offers have had another price; $/h of the machine, low and "
-        "high since the first date, change from the first price to the one now."
+    note = say(
+        "{count} of {all} offers have had another price; $/h of the machine, low "
+        "and high since the first date, change from the first price to the one now.",
+        count=len(moved),
+        all=len(lines),
     )
     if still:
-        note += f" Of the other {still} one price is known so far."
+        note += say(" Of the other {count} one price is known so far.", count=still)
     return "\n\n".join([*blocks, wrapped(note, width=width)])
 
 
@@ -107,7 +138,7 @@ def _history_row(offer: Offer, past: PriceHistory) -> tuple[str, ...]:
         offer.instance.removeprefix("Standard_"),
         shorten(offer.region, 10),
         f"{offer.usd_per_h:,.2f}",
-        "" if offer.way == "on demand" else offer.way,
+        "" if offer.way == "on demand" else named(offer.way),
         f"{past.low_usd_per_h:,.2f}",
         f"{past.high_usd_per_h:,.2f}",
         past.points[0].date[:7],
@@ -132,7 +163,7 @@ def _row(line: Line, colour: bool) -> tuple[str, ...]:
         count,
         f"{offer.usd_per_h:,.2f}" if offer.usd_per_h else "–",
         f"{usd_per_gpu_h:,.2f}" if offer.usd_per_h else "–",
-        "" if offer.way == "on demand" else offer.way,
+        "" if offer.way == "on demand" else named(offer.way),
         offer.priced_on[:7],
         paint(age, "yellow", colour=colour) if mark else age,
     )
