@@ -10,9 +10,7 @@ import click
 
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.language import Language
 from tfdyno.view.base.text import colour_wanted, terminal_width
-from tfdyno.words.base.language import speaking, spoken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +29,6 @@ class Answer:
     files: tuple[tuple[Path | None, Callable[[], str | bytes]], ...] = ()
     """Where options ask for it, what is written."""
     exit_code: int = 0
-    language: Language | None = None
-    """Of text and pages; None: that of the command."""
     error: BaseException | None = None
     """Raised when all is told: work was stopped or failed, and this is the answer until then."""
 
@@ -53,11 +49,6 @@ def agreed(planned: str, *, err: bool = False) -> bool:
 
 def tell(answer: Answer, *, as_json: bool) -> int:
     """Write what was asked for, and return the exit code."""
-    with speaking(answer.language or spoken()):
-        return _write(answer, as_json=as_json)
-
-
-def _write(answer: Answer, *, as_json: bool) -> int:
     for path, content in answer.files:
         if path:
             from tfdyno.core.base.codec import write_atomic

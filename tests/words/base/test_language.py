@@ -39,6 +39,7 @@ TRANSLATED = (
     "words/choose/offers.py",
     "words/choose/prices.py",
     "words/choose/reasons.py",
+    "words/choose/serving_size.py",
     "words/memory/basis.py",
     "words/memory/plan.py",
     "view/choose/_estimates.py",
@@ -51,6 +52,7 @@ TRANSLATED = (
     "view/choose/figure_cost.py",
     "view/choose/figure_roofline.py",
     "view/choose/figure_scale_out.py",
+    "view/choose/figure_serving.py",
     "view/choose/figures.py",
     "view/choose/html.py",
     "view/choose/ranking.py",
@@ -58,6 +60,8 @@ TRANSLATED = (
     "view/choose/scale_out_text.py",
     "view/choose/sections.py",
     "view/choose/sentences.py",
+    "view/choose/serving_size_page.py",
+    "view/choose/serving_size_text.py",
     "view/choose/sharding_text.py",
     "view/choose/step_sentences.py",
     "view/draw/figure_memory.py",
@@ -75,13 +79,21 @@ TRANSLATED = (
     "jobs/choose/foretold.py",
 )
 """Modules of which every sentence reaches the reader of a command that speaks Chinese."""
-PAGES = ("page.html.j2", "parts.html.j2", "report.html.j2", "ranking.html.j2", "memory.html.j2")
+PAGES = (
+    "page.html.j2",
+    "parts.html.j2",
+    "report.html.j2",
+    "ranking.html.j2",
+    "memory.html.j2",
+    "serving_size.html.j2",
+)
 WORDS = {
     "page.html.j2": [],
     "parts.html.j2": [],
     "report.html.j2": ["advise"],
     "ranking.html.j2": ["ms"],
     "memory.html.j2": ["memory"],
+    "serving_size.html.j2": ["advise"],
 }
 """What stands in the templates and is the same in every language."""
 SAYING = {"say", "say_later", "named", "plural", "freed"}
@@ -89,8 +101,9 @@ NOT_SAID = {
     "too late", "too dear", "no offer", "does not fit", "cannot run", "may not", "probably not",
     "on demand", "batch per replica", "global batch", "no spot instances", "input that keeps up",
     "no deadline", "no budget", "no CUDA graphs", " x ", " × ", " · ", " GiB · ",
-    "tensor parallel", "batch statistics", "as asked",
-    "own price", "price and speed", "a page needs a workload with a card",
+    "tensor parallel", "too slow", "batch statistics", "as asked",
+    " --output size.json", " --spare 1", "own price", "price and speed",
+    "a page needs a workload with a card",
     " --batch-size {} --precision ",
 }  # fmt: skip
 """States that nouns carry as data, and what stands between figures."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from tfdyno.cli.options import check_writable
 from tfdyno.cli.progress import CLEAR, progress_line
 from tfdyno.cli.workload_options import workload_from
 from tfdyno.core.base.lasting import Lasting
-from tfdyno.words.base.language import ENGLISH, say, speaking
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from tfdyno.jobs.choose.advise import Outcome, Request
@@ -39,8 +38,7 @@ def advise(options: Options) -> Answer:
 
     gc.disable()  # one answer, then the process ends: looking for circles is a tenth of its time
     if is_service(options):
-        with speaking(ENGLISH):  # its sentences have no others yet
-            return replace(size_service(options), language=ENGLISH)
+        return size_service(options)
     request = _request(options)
     check(request)
     check_writable(options.html)

@@ -13,6 +13,7 @@ from tfdyno.core.choose.serving_size import (
     ServingSize,
     Title,
 )
+from tfdyno.words.base.language import say
 from tfdyno.words.choose.serving_size import headline, ms, per_s, pick_reason
 
 if TYPE_CHECKING:
@@ -98,25 +99,41 @@ def late_s(one: ServingCandidate) -> float:
 
 def _assumptions(request: SizeRequest, predictor: Predictor, host_s: float) -> dict[str, str]:
     goal, overhead, trace = request.goal, serving_overhead(), predictor.traced.trace
-    form = "binary tensors" if request.binary else "JSON"
+    form = say("binary tensors") if request.binary else "JSON"
     found = {
-        "rate": f"{per_s(goal.mean_per_s)} over the day, {goal.peak_factor:g} times that at the "
-        "peak, each request at a random moment (Poisson)",
-        "promise": f"99 of 100 within {ms(goal.p99_s)} with the high end of the model's time; p50 "
-        "and p99 shown are with its best",
-        "replicas": "one server process with its own queue per GPU; requests are shared at random",
-        "host": f"{ms(overhead.call_s)} of every batch to hand it over, {ms(host_s)} of every "
-        f"request as {form} in the front, measured on another machine",
+        "rate": say(
+            "{rate} over the day, {factor:g} times that at the peak, each "
+            "request at a random moment (Poisson)",
+            rate=per_s(goal.mean_per_s),
+            factor=goal.peak_factor,
+        ),
+        "promise": say(
+            "99 of 100 within {ms} with the high end of the model's time; p50 and p99 "
+            "shown are with its best",
+            ms=ms(goal.p99_s),
+        ),
+        "replicas": say(
+            "one server process with its own queue per GPU; requests are shared at random"
+        ),
+        "host": say(
+            "{ms} of every batch to hand it over, {other} of every request as {form} in "
+            "the front, measured on another machine",
+            ms=ms(overhead.call_s),
+            other=ms(host_s),
+            form=form,
+        ),
         "latency": _latency_words(predictor),
-        "precision": predictor.precision or f"{trace.policy} (the model's own)",
+        "precision": predictor.precision or say("{policy} (the model's own)", policy=trace.policy),
         "execution": f"{predictor.execution_for(1)}"
-        + ("" if request.execution else ", as TensorFlow runs a SavedModel"),
-        "month": f"{HOURS_PER_MONTH:g} h, machines on all the time",
+        + ("" if request.execution else say(", as TensorFlow runs a SavedModel")),
+        "month": say("{hours:g} h, machines on all the time", hours=HOURS_PER_MONTH),
     }
     if request.measured:
-        found["measured"] = f"{request.measured.name}: latency of batches as given, no range"
+        found["measured"] = say(
+            "{name}: latency of batches as given, no range", name=request.measured.name
+        )
     if request.conditions.owned:
-        found["owned"] = (
+        found["owned"] = say(
             "cards at hand cost nothing here, not even energy, and there are as many as it takes"
         )
     return found
@@ -125,16 +142,25 @@ def _assumptions(request: SizeRequest, predictor: Predictor, host_s: float) -> d
 def _latency_words(predictor: Predictor) -> str:
     """Return which program the times of the batches come from."""
     if not (predictor.exact_time and predictor.exact):
-        return "every batch estimated from the operations of one trace; nothing was compiled for it"
+        return say(
+            "every batch estimated from the operations of one trace; nothing was compiled for it"
+        )
     families = ", ".join(sorted(predictor.exact))
-    return f"every batch estimated from the program that XLA compiled for {families}"
+    return say(
+        "every batch estimated from the program that XLA compiled for {families}", families=families
+    )
 
 
 def _sources(ranking: Sequence[ServingCandidate]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for one in ranking:
         if one.verdict == "feasible" and one.offer and one.offer.priced_on:
-            told = f"price of {one.offer.provider}, {one.offer.priced_on}: {one.offer.source}"
+            told = say(
+                "price of {provider}, {date}: {source}",
+                provider=one.offer.provider,
+                date=one.offer.priced_on,
+                source=one.offer.source,
+            )
             found[told] = None
     found.update(dict.fromkeys(f"{k}: {v}" for k, v in serving_overhead_sources().items()))
     found["latency: estimates of the forward pass, see docs/accuracy.md"] = None

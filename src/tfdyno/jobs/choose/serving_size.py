@@ -28,6 +28,7 @@ from tfdyno.jobs.choose.exact import add_cached, add_compiled
 from tfdyno.jobs.choose.market import Conditions, supplies
 from tfdyno.jobs.choose.predict import StepSettings, check_vendor, predictor_for
 from tfdyno.jobs.choose.trace import Traced
+from tfdyno.words.base.language import say
 from tfdyno.words.choose.serving_size import MEASURED, ms, replica_reason, row_reason
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def size(request: SizeRequest, *, progress: Callable[[str], None] = silent) -> S
     for supply in market:
         key = supply.gpu.slug, supply.offer.gpu_fraction if supply.offer else 1.0
         if key not in sized:
-            progress(f"queue of {supply.gpu.name}")
+            progress(say("queue of {card}", card=supply.gpu.name))
             sized[key] = _card(supply.gpu, predictor, request, host_s)
         found.append(_candidate(sized[key], supply.offer, request.goal))
     if request.measured:
@@ -156,7 +157,9 @@ def _market(conditions: Conditions) -> tuple[tuple[Supply, ...], tuple[str, ...]
     if conditions.gpus or not priced:
         return found, ()
     left = len({one.gpu.slug for one in found} - {one.gpu.slug for one in priced})
-    note = f"{left} cards that nobody offers were not weighed; name them with --gpu."
+    note = say(
+        "{count} cards that nobody offers were not weighed; name them with --gpu.", count=left
+    )
     return priced, (note,) if left else ()
 
 
@@ -199,8 +202,12 @@ def _json_note(host_s: float) -> tuple[str, ...]:
     if host_s < _MUCH_RATIO * binary_s:
         return ()
     return (
-        f"A request as JSON takes the front {ms(host_s)}, as binary tensors {ms(binary_s)}: "
-        "weigh that with --payload binary.",
+        say(
+            "A request as JSON takes the front {ms}, as binary tensors {other}: weigh "
+            "that with --payload binary.",
+            ms=ms(host_s),
+            other=ms(binary_s),
+        ),
     )
 
 
@@ -208,7 +215,12 @@ def _single_batch(predictor: Predictor) -> tuple[str, ...]:
     trace = predictor.traced.trace
     if trace.marker:
         return ()
-    return (f"The batch of {trace.batch_size} is part of the model: no other is weighed.",)
+    return (
+        say(
+            "The batch of {batch} is part of the model: no other is weighed.",
+            batch=trace.batch_size,
+        ),
+    )
 
 
 def _card(gpu: Gpu, predictor: Predictor, request: SizeRequest, host_s: float) -> _Sized:

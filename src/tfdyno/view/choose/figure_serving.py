@@ -9,6 +9,7 @@ from tfdyno.view.draw.labels import Anchor
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import Plane, line, padded, placed_labels, plane, rules, spec, spots
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
+from tfdyno.words.base.language import say
 from tfdyno.words.choose.advice import brief
 from tfdyno.words.choose.serving_size import machine_words, ms, per_s, seller_words, usd
 
@@ -26,21 +27,27 @@ def rate_figure(size: ServingSize) -> Figure | None:
     curves = [one for one in size.curves if len(one.rate_per_s) > 1]
     if not curves:
         return None
-    named = ", ".join(f"{brief(one.gpu_name)} up to {per_s(one.most_per_s)}" for one in curves)
+    named = ", ".join(
+        say("{card} up to {rate}", card=brief(one.gpu_name), rate=per_s(one.most_per_s))
+        for one in curves
+    )
     return Figure(
-        label=f"p99 of a request against the rate at one replica: in time on {named}.",
+        label=say(
+            "p99 of a request against the rate at one replica: in time on {named}.", named=named
+        ),
         wide=draw(_rate_spec(size, curves, narrow=False)),
         narrow=draw(_rate_spec(size, curves, narrow=True)),
         key=(
             *(Key(text=brief(one.gpu_name), variable=_colour(index), mark="line")
               for index, one in enumerate(curves)),
-            Key(text="the same, model at the high end", variable="ink", mark="none"),
+            Key(text=say("the same, model at the high end"), variable="ink", mark="none"),
         ),
         table=Table(
-            headings=("Card", "Requests/s", "p50, ms", "p99, ms", "p99 high, ms"),
+            headings=(say("Card"), say("Requests/s"), say("p50, ms"), say("p99, ms"),
+                      say("p99 high, ms")),
             rows=tuple(row for one in curves for row in _rows(one)),
         ),
-        caption="p99 at one replica as its rate rises",
+        caption=say("p99 at one replica as its rate rises"),
     )  # fmt: skip
 
 
@@ -61,8 +68,8 @@ def _rate_spec(size: ServingSize, curves: list[LatencyCurve], *, narrow: bool) -
     board = plane(
         x_range=padded([rate for one in curves for rate in one.rate_per_s], below=1.1, above=1.1),
         y_range=padded([*shown, size.goal.p99_s], below=1.3, above=1.2),
-        x_title="requests per second at one replica (log scale)",
-        y_title="p99 (log scale)",
+        x_title=say("requests per second at one replica (log scale)"),
+        y_title=say("p99 (log scale)"),
         x_words=_rate_tick,
         y_words=ms,
         narrow=narrow,
@@ -88,7 +95,7 @@ def _promise(size: ServingSize, board: Plane) -> list[Spec]:
     y = board.y.length_px - board.y.at(size.goal.p99_s)
     right = board.x.length_px
     dashed = rules([(0.0, y, right, y)], color=paint("ink"), strokeWidth=1.25, strokeDash=[3, 3])
-    return [*dashed, *texts([(4.0, y - 9, f"{ms(size.goal.p99_s)} promised")])]
+    return [*dashed, *texts([(4.0, y - 9, say("{ms} promised", ms=ms(size.goal.p99_s)))])]
 
 
 def cost_figure(size: ServingSize) -> Figure | None:
@@ -98,18 +105,30 @@ def cost_figure(size: ServingSize) -> Figure | None:
         return None
     front = [one for one in points if one.pareto]
     return Figure(
-        label=f"Cost per million requests against p99 at the peak for {len(points)} cards. "
-        "Nothing is both cheaper and sooner than "
-        + "; ".join(f"{machine_words(one)}, {usd(one.usd_per_million or 0.0)}" for one in front)
-        + ".",
+        label=say(
+            "Cost per million requests against p99 at the peak for {count} cards. "
+            "Nothing is both cheaper and sooner than {machines}.",
+            count=len(points),
+            machines=say("; ").join(
+                f"{machine_words(one)}, {usd(one.usd_per_million or 0.0)}" for one in front
+            ),
+        ),
         wide=draw(_cost_spec(size, points, narrow=False)),
         narrow=draw(_cost_spec(size, points, narrow=True)),
-        key=(Key(text="line: nothing is both cheaper and sooner", variable="c1", mark="none"),),
+        key=(
+            Key(text=say("line: nothing is both cheaper and sooner"), variable="c1", mark="none"),
+        ),
         table=Table(
-            headings=("Machines", "p50, ms", "p99, ms", "US$ per million", "US$ a month"),
+            headings=(
+                say("Machines"),
+                say("p50, ms"),
+                say("p99, ms"),
+                say("US$ per million"),
+                say("US$ a month"),
+            ),
             rows=tuple(_cost_row(one) for one in points),
         ),
-        caption="Cost and latency at the peak",
+        caption=say("Cost and latency at the peak"),
     )
 
 
@@ -146,8 +165,8 @@ def _cost_spec(size: ServingSize, points: list[ServingCandidate], *, narrow: boo
     board = plane(
         x_range=padded([_at(one)[0] for one in points], below=1.05, above=1.25),
         y_range=padded([_at(one)[1] for one in points], below=1.4, above=1.4),
-        x_title="p99 at the peak (log scale)",
-        y_title="US$ per million requests (log scale)",
+        x_title=say("p99 at the peak (log scale)"),
+        y_title=say("US$ per million requests (log scale)"),
         x_words=ms,
         y_words=usd,
         narrow=narrow,
@@ -160,10 +179,20 @@ def _cost_spec(size: ServingSize, points: list[ServingCandidate], *, narrow: boo
         x, y = board.point(*_at(one))
         must = one.slug in titles
         rows.append({"x": x, "y": y, "color": paint("c1" if must or one.pareto else "c5"),
-                     "tip": f"{machine_words(one)}, {seller_words(one)}: {ms(_at(one)[0])}, "
-                            f"{usd(_at(one)[1])} a million"})  # fmt: skip
+                     "tip": _tip(one)})  # fmt: skip
         text = machine_words(one) if must or one.pareto or index < _MOST_LABELS[narrow] else ""
         anchors.append(Anchor(x=x, y=y, text=text, radius=4.0, bold=must, must=must,
                               rings=7 if must else 2))  # fmt: skip
     dots = spots(rows[::-1], filled=True, size=50)
     return spec(board, [*layers, dots, *placed_labels(board, anchors, [front])])
+
+
+def _tip(one: ServingCandidate) -> str:
+    late_s, cost_usd = _at(one)
+    return say(
+        "{machine}, {seller}: {ms}, {usd} a million",
+        machine=machine_words(one),
+        seller=seller_words(one),
+        ms=ms(late_s),
+        usd=usd(cost_usd),
+    )

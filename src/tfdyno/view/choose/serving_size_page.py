@@ -10,6 +10,8 @@ from tfdyno.view.choose.figure_serving import cost_figure, rate_figure
 from tfdyno.view.choose.serving_size_document import size_document
 from tfdyno.view.draw.svg import Table
 from tfdyno.words.base.amounts import percent
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 from tfdyno.words.choose.serving_size import (
     goal_words,
     machine_words,
@@ -36,11 +38,14 @@ def size_page(size: ServingSize) -> str:
         setup=(size.title, size.precision, goal_words(size.goal)),
         date=size.made_on,
         headline=size.headline,
-        answer=best.candidate.replica.reason if best else f"Asked: {goal_words(size.goal)}.",
+        answer=best.candidate.replica.reason
+        if best
+        else say("Asked: {goal}.", goal=goal_words(size.goal)),
         scaling=scaling_words(size),
         picks=[
             {
-                "title": one.title.capitalize() + (": our pick" if one.title == "balanced" else ""),
+                "title": named(one.title).capitalize()
+                + (say(": our pick") if one.title == "balanced" else ""),
                 "best": one.title == "balanced",
                 "name": machine_words(one.candidate),
                 "machine": seller_words(one.candidate),
@@ -54,7 +59,7 @@ def size_page(size: ServingSize) -> str:
         latency=_latency(size),
         ranking=_ranking(size),
         out=[(one.replica.gpu_name, one.reason) for one in _left_out(size)],
-        facts=[(name.capitalize(), text) for name, text in size.assumptions.items()],
+        facts=[(named(name).capitalize(), text) for name, text in size.assumptions.items()],
         notes=size.notes,
         sources=size.sources,
         catalogue_date=size.catalogue_date,
@@ -66,9 +71,9 @@ def _numbers(one: ServingCandidate) -> list[tuple[str, str, str]]:
     peak = one.at_peak
     return [
         (
-            "Per million",
+            say("Per million"),
             usd(one.usd_per_million or 0.0),
-            f"{usd(one.usd_per_month or 0.0)} a month",
+            say("{usd} a month", usd=usd(one.usd_per_month or 0.0)),
         ),
         ("p99", ms(peak.p99_s) if peak else "–", f"p50 {ms(peak.p50_s)}" if peak else ""),
     ]
@@ -80,11 +85,14 @@ def _latency(size: ServingSize) -> Table | None:
     if best is None:
         return None
     rows = tuple(
-        (f"{rows:,}", ms(time.best), f"{ms(time.low)} to {ms(time.high)}",
+        (f"{rows:,}", ms(time.best), say("{low} to {high}", low=ms(time.low), high=ms(time.high)),
          f"{rows / time.best:,.0f}")
         for rows, time in best.candidate.replica.latency_s.items()
     )  # fmt: skip
-    return Table(headings=("Rows", "Model alone", "9 in 10", "Rows per second"), rows=rows)
+    return Table(
+        headings=(say("Rows"), say("Model alone"), say("9 in 10"), say("Rows per second")),
+        rows=rows,
+    )
 
 
 def _ranking(size: ServingSize) -> Table:
@@ -100,12 +108,21 @@ def _ranking(size: ServingSize) -> Table:
             percent(min(1.0, one.at_peak.utilisation_ratio)),
             usd(one.usd_per_million or 0.0),
             usd(one.usd_per_month or 0.0),
-            *(("" if one.verdict == "feasible" else one.verdict,) if dear else ()),
+            *(("" if one.verdict == "feasible" else named(one.verdict),) if dear else ()),
         )
         for one in shown
         if one.at_peak
     ]
-    headings = ("Machines", "Offer", "Batch", "p50", "p99", "Used", "$/million", "$/month")
+    headings = (
+        say("Machines"),
+        say("Offer"),
+        say("Batch"),
+        "p50",
+        "p99",
+        say("Used"),
+        "$/million",
+        "$/month",
+    )
     return Table(
         headings=(*headings, "") if dear else headings,
         rows=tuple(rows),
@@ -126,6 +143,9 @@ def _commands(size: ServingSize) -> list[tuple[str, str]]:
         f" --peak-factor {goal.peak_factor:g} --rows-per-request {goal.rows_per_request}"
     )
     return [
-        (f"{asked} --output size.json", "What an autoscaler needs, as a file"),
-        (f"{asked} --spare 1", "One machine more than the peak needs"),
+        (
+            f"{asked} --output size.json",
+            say("What an autoscaler needs, as a file"),
+        ),
+        (f"{asked} --spare 1", say("One machine more than the peak needs")),
     ]

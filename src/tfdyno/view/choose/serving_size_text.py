@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
 from tfdyno.words.base.amounts import percent
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 from tfdyno.words.choose.serving_size import (
     goal_words,
     machine_words,
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS = 8
 _GROUPS = {
-    "too dear": "Over the budget",
-    "no offer": "No price in the catalogue",
-    "too slow": "Not in time",
-    "does not fit": "Does not fit",
-    "cannot run": "This TensorFlow cannot run them",
+    "too dear": say_later("Over the budget"),
+    "no offer": say_later("No price in the catalogue"),
+    "too slow": say_later("Not in time"),
+    "does not fit": say_later("Does not fit"),
+    "cannot run": say_later("This TensorFlow cannot run them"),
 }
 
 
@@ -60,7 +62,7 @@ def size_text(
 
 def _answer(size: ServingSize, width: int, colour: bool) -> str:
     lines = [paint(wrapped(size.headline, width=width), "bold", colour=colour)]
-    lines.append(wrapped(f"For {goal_words(size.goal)}.", width=width))
+    lines.append(wrapped(say("For {goal}.", goal=goal_words(size.goal)), width=width))
     best = size.pick("balanced")
     if best:
         lines.append(wrapped(best.candidate.replica.reason, width=width))
@@ -74,9 +76,14 @@ def _picks(size: ServingSize, width: int) -> str:
     return pairs(
         [
             (
-                one.title,
-                f"{machine_words(one.candidate)}, {seller_words(one.candidate)}: "
-                f"{usd(one.candidate.usd_per_month or 0.0)} a month; {one.reason}",
+                named(one.title),
+                say(
+                    "{machine}, {seller}: {usd} a month; {reason}",
+                    machine=machine_words(one.candidate),
+                    seller=seller_words(one.candidate),
+                    usd=usd(one.candidate.usd_per_month or 0.0),
+                    reason=one.reason,
+                ),
             )
             for one in size.picks
         ],
@@ -92,19 +99,29 @@ def _ranking(size: ServingSize, *, show_all: bool, width: int, colour: bool) -> 
         shown = feasible if show_all else feasible[:SHOWN_ROWS]
         more = len(feasible) - len(shown)
         blocks.append(_table(shown, width, colour))
-        blocks += [f"{more} more keep it; add --all"] if more else []
+        blocks += [say("{count} more keep it; add --all", count=more)] if more else []
     if show_all or not feasible:
         blocks += [_group(size, verdict, show_all, width) for verdict in _GROUPS]
     elif rest:
         counts = {verdict: sum(one.verdict == verdict for one in rest) for verdict in _GROUPS}
-        told = [f"{words.lower()}: {counts[verdict]}"
+        told = [f"{say(words).lower()}: {counts[verdict]}"
                 for verdict, words in _GROUPS.items() if counts[verdict]]  # fmt: skip
-        blocks.append(wrapped(f"Left out: {'; '.join(told)}.", width=width))
+        blocks.append(wrapped(say("Left out: {told}.", told=say("; ").join(told)), width=width))
     return "\n".join(block for block in blocks if block)
 
 
 def _table(rows: Sequence[ServingCandidate], width: int, colour: bool) -> str:
-    headers = ("machines", "offer", "batch", "delay", "p50", "p99", "used", "$/million", "$/month")
+    headers = (
+        say("machines"),
+        say("offer"),
+        say("batch"),
+        say("delay"),
+        "p50",
+        "p99",
+        say("used"),
+        "$/million",
+        "$/month",
+    )
     cells = [
         (
             machine_words(one),
@@ -131,14 +148,14 @@ def _group(size: ServingSize, verdict: str, show_all: bool, width: int) -> str:
     shown = list(found.values())[::-1][: None if show_all else SHOWN_ROWS]
     body = pairs([(machine_words(one) if one.machines else one.replica.gpu_name, one.reason)
                   for one in shown], width=width)  # fmt: skip
-    return f"\n{_GROUPS[verdict]} ({len(found)})\n{body}"
+    return f"\n{say(_GROUPS[verdict])} ({len(found)})\n{body}"
 
 
 def _closing(size: ServingSize, report: str, output: str, width: int) -> str:
-    assumed = "; ".join(f"{name}: {text}" for name, text in size.assumptions.items())
-    lines = [wrapped(f"Assumed: {assumed}.", width=width)]
-    lines += [f"Sizes: {output}"] if output else []
-    lines += [f"Report: {report}"] if report else []
+    assumed = [f"{named(name)}: {text}" for name, text in size.assumptions.items()]
+    lines = [wrapped(say("Assumed: {said}.", said=say("; ").join(assumed)), width=width)]
+    lines += [say("Sizes: {output}", output=output)] if output else []
+    lines += [say("Report: {report}", report=report)] if report else []
     if not report:
-        lines.append("Next: add --html report.html, or --output size.json for an autoscaler")
+        lines.append(say("Next: add --html report.html, or --output size.json for an autoscaler"))
     return "\n".join(lines)

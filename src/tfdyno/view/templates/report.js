@@ -20,7 +20,7 @@
       return want.words.every((word) => text.includes(word))
         && want.picked.every((value, index) => !value || facets[index] === value);
     };
-    // A group shows its first rows; a filter shows all that match, up to three times as many.
+    // A filter shows three times as many rows.
     const fold = (body, want) => {
       const limit = +body.dataset.shown * (want.active ? 3 : 1);
       const fitting = rowsOf(body).filter((row) => {

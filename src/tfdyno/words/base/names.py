@@ -33,6 +33,9 @@ NAMES = frozenset((
     say_later("memory"), say_later("length"), say_later("validation"), say_later("start-up"),
     say_later("electricity"), say_later("scaling"), say_later("scenario"), say_later("input"),
     say_later("graph building"), say_later("virtual GPUs"),
+    # what is assumed of a service
+    say_later("rate"), say_later("promise"), say_later("replicas"), say_later("host"),
+    say_later("latency"), say_later("month"), say_later("measured"), say_later("too slow"),
     # where cards are sold, how figures are made
     say_later("datacenter"), say_later("workstation"), say_later("consumer"), say_later("edge"),
     say_later("laptop"),
