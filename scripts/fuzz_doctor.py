@@ -29,8 +29,8 @@ from tfdyno.view.doctor.text import doctor_text, fix_plan, shared_report
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfdyno.core.base.untyped import Value
     from tfdyno.core.base.language import Language
+    from tfdyno.core.base.untyped import Value
     from tfdyno.jobs.doctor.doctor import Examined
 
 DATA = Path(__file__).parents[1] / "tests" / "data"

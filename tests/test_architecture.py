@@ -84,7 +84,6 @@ UNTESTED_MODULES = {
     "jobs/machine/wheels", "jobs/train/resume", "jobs/train/run", "jobs/tune/request",
     # Words and drawings of the terminal and of the page: with the files that use them.
     "view/choose/advice_text", "view/choose/basis", "view/choose/cards",
-    "view/choose/figure_cost",
     "view/choose/figure_roofline", "view/lookup/gpus_text", "view/notebook", "view/choose/sections",
 }  # fmt: skip
 MESSAGES = "core/messages/"
