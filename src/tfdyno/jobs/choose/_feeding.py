@@ -65,8 +65,8 @@ class Feeder:
         silent = [one for one in ranking if one.offer and one.feeding is None]
         if not silent:
             return ()
-        named = [named(pick.title) for pick in picks if pick.candidate.feeding is None]
-        which = say(", the {named} pick among them", named=listed(named)) if named else ""
+        titles = [named(pick.title) for pick in picks if pick.candidate.feeding is None]
+        which = say(", the {named} pick among them", named=listed(titles)) if titles else ""
         return (
             say(
                 "{offers} names no number of vCPUs{which}: their hours are those of the GPU alone."
