@@ -135,7 +135,7 @@ def test_what_is_no_source_code_is_not_called_in_order(
         (("--explain", "train.log", "--gpu", "t4"), "only where --workload names what ran"),
         (("--workload", "x.py"), "--workload has no use alone; it goes with --explain"),
         (("--explain", "train.log", "--workload", "x.py"), "the log shows no exhausted GPU memory"),
-        (("--lang", "fr"), "'fr' is not one of 'en', 'zh'"),
+        (("--lang", "fr"), "language 'fr' is not one of en, zh"),
         (("--quick", "--python", "/no/python"), "--python /no/python cannot be run"),
         (("--quick", "--save-env", "folder"), "cannot write folder: it is a folder"),
         (("--quick", "--save-env", "none/x"), "cannot write none/x: No such file or directory"),
