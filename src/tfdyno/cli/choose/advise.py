@@ -106,6 +106,7 @@ def _request(options: Options) -> Request:
         card_files=not options.no_card_file,
         feed=read_feed(options.feed) if options.feed else None,
         all_fits=options.all_fits,
+        details=options.html is not None,  # nothing else shows them
     )  # fmt: skip
 
 
