@@ -113,7 +113,7 @@
     tile("t-cost", t.cost, one.cost_usd === null ? "–" : dollars(one.cost_usd),
       one.cost_usd === null ? t.no_price : range(one.cost_usd_range, dollars));
     const lines = [say(t.run_of, { samples: whole(found.run.samples) })];
-    if (one.usd_per_h) lines.push(say(t.at_price, { price: digits(one.usd_per_h), offer: one.provider }));
+    if (one.usd_per_h) lines.push(say(t.at_price, { price: dollars(one.usd_per_h), offer: one.provider }));
     at("t-hours").querySelector("dd").append(el("small", {}, lines[0]));
     if (lines[1]) at("t-cost").querySelector("dd").append(el("small", {}, lines[1]));
     if (shown.ranking) drawPareto(shown.ranking.document);
