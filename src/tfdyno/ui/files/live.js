@@ -146,10 +146,11 @@
     }
   };
   const fresh = (row) => ({ row, next: 0, loss: [], validation: [], pace: [], beside: null, begin: null, now: null });
-  const section = ({ id }) => el("section", { id: `run-${id}`, class: "run" },
+  const DRAWN = { train: t.live_loss, tune: t.live_rate, bench: t.step };
+  const section = ({ id, kind }) => el("section", { id: `run-${id}`, class: "run" },
     el("h2", { id: `title-${id}` }), el("p", { class: "lead", id: `lead-${id}` }),
     el("dl", { class: "tiles", id: `tiles-${id}` }),
-    el("figure", { id: `a-${id}`, hidden: true }, el("div", { class: "plot" })),
+    el("figure", { id: `a-${id}`, hidden: true }, el("figcaption", {}, DRAWN[kind]), el("div", { class: "plot" })),
     el("figure", { id: `b-${id}`, hidden: true }, el("figcaption", {}, t.step), el("div", { class: "plot" })),
     el("p", { class: "note", id: `note-${id}` }));
   const KINDS = { train: t.live_train, tune: t.live_tune, bench: t.live_bench };
