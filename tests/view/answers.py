@@ -388,3 +388,25 @@ def program() -> Program:
         seconds_s=12.3,
         versions={"jax": "0.10.2"},
     )
+
+
+def with_best(advice: Advice, **changes: object) -> Advice:
+    """The answer with another estimate of the balanced pick."""
+    picks = tuple(
+        replace(p, candidate=altered(p.candidate, **changes)) if p.title == "balanced" else p
+        for p in advice.picks
+    )
+    return replace(advice, picks=picks)
+
+
+def altered(candidate: Candidate, **changes: object) -> Candidate:
+    return replace(candidate, estimate=replace(candidate.estimate, **changes))  # type: ignore[arg-type]
+
+
+def balanced(advice: Advice) -> Candidate:
+    return next(pick.candidate for pick in advice.picks if pick.title == "balanced")
+
+
+def judged(advice: Advice, verdict: Verdict) -> Advice:
+    ranking = tuple(replace(one, verdict=verdict, pareto=False) for one in advice.ranking)
+    return replace(advice, ranking=ranking, picks=())

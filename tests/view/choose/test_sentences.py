@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.view import answers
+from tests.view.answers import altered, balanced, judged, with_best
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.advice import HoursPart
@@ -17,36 +18,12 @@ from tfdyno.view.choose.cards import recommended
 from tfdyno.view.choose.figure_cost import frontier
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.advice import Advice, Candidate, Run, Verdict
-
-GIB = 2.0**30
+    from tfdyno.core.choose.advice import Advice, Run
 
 
 @pytest.fixture(scope="module")
 def advice() -> Advice:
     return answers.advice()
-
-
-def with_best(advice: Advice, **changes: object) -> Advice:
-    """The answer with another estimate of the balanced pick."""
-    picks = tuple(
-        replace(p, candidate=altered(p.candidate, **changes)) if p.title == "balanced" else p
-        for p in advice.picks
-    )
-    return replace(advice, picks=picks)
-
-
-def altered(candidate: Candidate, **changes: object) -> Candidate:
-    return replace(candidate, estimate=replace(candidate.estimate, **changes))  # type: ignore[arg-type]
-
-
-def balanced(advice: Advice) -> Candidate:
-    return next(pick.candidate for pick in advice.picks if pick.title == "balanced")
-
-
-def judged(advice: Advice, verdict: Verdict) -> Advice:
-    ranking = tuple(replace(one, verdict=verdict, pareto=False) for one in advice.ranking)
-    return replace(advice, ranking=ranking, picks=())
 
 
 # The answer

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.view import answers
+from tests.view.answers import altered, balanced, judged, with_best
 
 from tfdyno.core.choose.program import Rematerialisation
 from tfdyno.view.choose import sentences, step_sentences
 from tfdyno.view.draw.layers import LayerGroup
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.advice import Advice, Candidate, Verdict
+    from tfdyno.core.choose.advice import Advice, Candidate
     from tfdyno.core.choose.estimate import Estimate
 
 GIB = 2.0**30
@@ -26,28 +27,6 @@ RECOMPUTED = Rematerialisation(
 @pytest.fixture(scope="module")
 def advice() -> Advice:
     return answers.advice()
-
-
-def with_best(advice: Advice, **changes: object) -> Advice:
-    """The answer with another estimate of the balanced pick."""
-    picks = tuple(
-        replace(p, candidate=altered(p.candidate, **changes)) if p.title == "balanced" else p
-        for p in advice.picks
-    )
-    return replace(advice, picks=picks)
-
-
-def altered(candidate: Candidate, **changes: object) -> Candidate:
-    return replace(candidate, estimate=replace(candidate.estimate, **changes))  # type: ignore[arg-type]
-
-
-def balanced(advice: Advice) -> Candidate:
-    return next(pick.candidate for pick in advice.picks if pick.title == "balanced")
-
-
-def judged(advice: Advice, verdict: Verdict) -> Advice:
-    ranking = tuple(replace(one, verdict=verdict, pareto=False) for one in advice.ranking)
-    return replace(advice, ranking=ranking, picks=())
 
 
 # Memory
