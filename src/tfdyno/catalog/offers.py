@@ -73,10 +73,10 @@ def all_offers(extra: Path | None = None) -> tuple[Offer, ...]:
         UsageError: ``extra`` or the user's own table is not such a file.
         ToolError: The shipped table is corrupt.
     """
-    return _kept_offers(extra, today(), tuple(map(_stamp, (user_file(), own_file(), extra))))
+    return _kept_offers(extra, today(), tuple(map(stamp_of, (user_file(), own_file(), extra))))
 
 
-def _stamp(path: Path | None) -> tuple[object, ...]:
+def stamp_of(path: Path | None) -> tuple[object, ...]:
     """Return what changes when a file is written anew."""
     try:
         state = path.stat() if path else None

@@ -60,36 +60,26 @@ def history_file() -> Path:
 
 def read_history() -> FormerPrices:
     """Read the user's history; damage is told and never an error."""
-    found = _file_now()
-    return _read(*found) if found else FormerPrices(rows=(), damage="", unreadable=False)
+    path = history_file()
+    return _read(path, offers.stamp_of(path))
 
 
 def former_prices() -> dict[tuple[str, str, str], list[Listing]]:
     """Return what of the user's history can be read, by provider, instance and region."""
-    found = _file_now()
-    return _machines(*found) if found else {}
-
-
-def _file_now() -> tuple[Path, int, int] | None:
-    """Return the history file, and what changes with it; None: there is none."""
     path = history_file()
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return path, state.st_mtime_ns, state.st_size
+    return _machines(path, offers.stamp_of(path))
 
 
 @functools.lru_cache(maxsize=1)
-def _machines(
-    path: Path, changed_ns: int, size_bytes: int
-) -> dict[tuple[str, str, str], list[Listing]]:
-    return by_machine(_read(path, changed_ns, size_bytes).rows)
+def _machines(path: Path, stamp: tuple[object, ...]) -> dict[tuple[str, str, str], list[Listing]]:
+    return by_machine(_read(path, stamp).rows)
 
 
 @functools.lru_cache(maxsize=1)
-def _read(path: Path, _changed_ns: int, _size_bytes: int) -> FormerPrices:
+def _read(path: Path, _stamp: tuple[object, ...]) -> FormerPrices:
     """Read the file as it stands: a page that asks again and again reads it once."""
+    if not path.exists():
+        return FormerPrices(rows=(), damage="", unreadable=False)
     try:
         rows, faulty = sift_table(
             path, offers.COLUMNS, key=HISTORY_KEY, optional=(), read=_former_price

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.advice import GIB, candidate, estimate, exactly, run
 
-from tfdyno.model.choose.choose import cost_of, eligible, picks_of, ranked, verdict_of
+from tfdyno.model.choose.choose import eligible, picks_of, ranked, verdict_of
+from tfdyno.model.choose.cost import cost_of
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Candidate

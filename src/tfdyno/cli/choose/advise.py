@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 from functools import partial
@@ -20,6 +21,8 @@ from tfdyno.core.base.lasting import Lasting
 from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tfdyno.jobs.choose.advise import Outcome, Request
 
 
@@ -36,7 +39,6 @@ def advise(options: Options) -> Answer:
     from tfdyno.view.base.documents import advice_document
     from tfdyno.view.choose.advice_text import advice_text
 
-    gc.disable()  # one answer, then the process ends: looking for circles is a tenth of its time
     if is_service(options):
         return size_service(options)
     request = _request(options)
@@ -52,7 +54,10 @@ def advise(options: Options) -> Answer:
             earlier.append(early)
             _show_first(early, options.show_all)
 
-    with progress_line(quiet=options.quiet, verbose=options.verbose) as progress:
+    with (
+        progress_line(quiet=options.quiet, verbose=options.verbose) as progress,
+        _no_collection(),
+    ):
         outcome = answer_of(
             request,
             progress=progress,
@@ -77,6 +82,18 @@ def advise(options: Options) -> Answer:
         ),
         head=say("\nFinal answer\n\n") if earlier else "",
     )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Leave circles of objects alone: to look for them again and again finds none."""
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            gc.enable()
 
 
 def _request(options: Options) -> Request:

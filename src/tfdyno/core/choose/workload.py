@@ -14,6 +14,8 @@ TensorRole = Literal[
 
 OTHER_FITS = "The script calls fit in "
 """What the warning begins with that a trace is of one call among several."""
+NO_FIT = "has no call {number} of fit"
+"""What the error ends with where a script goes to its end without so many calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

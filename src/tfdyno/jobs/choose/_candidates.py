@@ -175,9 +175,11 @@ def _candidate(
     return draft
 
 
-def _trouble(estimate: Estimate) -> int:
-    """Order estimates by how surely the step fits; the first of equal ones stays."""
-    return ("yes", "unverified", "may not", "no").index(estimate.fits)
+def _trouble(estimate: Estimate) -> tuple[int, float]:
+    """Order estimates by how surely the step fits; the first of those that do stays."""
+    place = ("yes", "unverified", "may not", "no").index(estimate.fits)
+    used_ratio = estimate.device_memory_bytes.best / estimate.usable_memory_bytes
+    return place, used_ratio if place else 0.0
 
 
 def start_h(supply: Supply, estimate: Estimate) -> float:

@@ -45,6 +45,7 @@ def compose(
     feeder: Feeder | None = None,
     unheld: Candidate | None = None,
     details: bool = True,
+    also: Sequence[Predictor] = (),
 ) -> Advice:
     """Draw the conclusions from a ranking.
 
@@ -58,10 +59,11 @@ def compose(
         feeder: The input that was measured; None: data arrive in time.
         unheld: What the balanced pick would be if they did.
         details: Whether the picks are told kernel by kernel.
+        also: Answer for the other calls of ``fit`` in the same script.
     """
     detailed = tuple(ranking)
     if details:
-        detailed = _with_details(ranking, predictor, market, feeder)
+        detailed = _with_details(ranking, (predictor, *also), market, feeder)
     picks = told_picks(detailed, run)
     balanced = next((one.candidate for one in picks if one.title == "balanced"), None)
     trace = predictor.traced.trace
@@ -94,7 +96,7 @@ def _all_compiled(ranking: Sequence[Candidate]) -> bool:
 
 def _with_details(
     ranking: Sequence[Candidate],
-    predictor: Predictor,
+    predictors: Sequence[Predictor],
     market: Sequence[Supply],
     feeder: Feeder | None,
 ) -> tuple[Candidate, ...]:
@@ -104,7 +106,7 @@ def _with_details(
     for one in ranking:
         if one.slug in named:
             gpu = card_of(market, one)
-            full = on_its_machines(predictor, one.offer).estimate(
+            full = _maker_of(one, gpu, predictors).estimate(
                 gpu,
                 replicas=one.count,
                 batch_size=one.estimate.batch_size,
@@ -116,6 +118,18 @@ def _with_details(
             one = replace(one, estimate=full)  # noqa: PLW2901  (the same candidate, told in full)
         found.append(one)
     return tuple(found)
+
+
+def _maker_of(one: Candidate, gpu: Gpu, predictors: Sequence[Predictor]) -> Predictor:
+    """Return what made a row's estimate: of several calls of ``fit`` the one that it tells of."""
+    own = [on_its_machines(each, one.offer) for each in predictors]
+    held, size = one.estimate.device_memory_bytes, one.estimate.batch_size
+    others = (
+        each for each in own[1:]
+        if each.estimate(gpu, replicas=one.count, batch_size=size).device_memory_bytes == held
+        and own[0].estimate(gpu, replicas=one.count, batch_size=size).device_memory_bytes != held
+    )  # fmt: skip
+    return next(others, own[0])
 
 
 def _assumptions(

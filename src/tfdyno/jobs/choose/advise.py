@@ -100,10 +100,10 @@ def advise(
     if request.all_fits and isinstance(request.workload, Workload):
         fits = all_fits(request, request.workload, predictor_of)
         main = fits.longest(request, market[0].gpu)
-        return _noted(_outcome(request, market, main, fits), "--all-fits compiles nothing")
+        return _noted(_outcome(request, market, main, fits), say("--all-fits compiles nothing"))
     predictor = predictor_of(request.workload)
     if request.route == "quick":
-        return _noted(_outcome(request, market, predictor), "--route quick compiles nothing")
+        return _noted(_outcome(request, market, predictor), say("--route quick compiles nothing"))
     predictor = replace(
         add_cached(predictor, [supply.gpu for supply in market]),
         exact_time=request.route == "exact",
@@ -273,10 +273,11 @@ def _outcome(
     gpus = {gpu.slug: gpu for gpu in all_gpus()}
     gpus |= {one.gpu.slug: one.gpu for one in market if one.gpu.slug not in gpus}
     feeder = Feeder.of(request.feed) if request.feed else None
+    beside = fits.beside(request, predictor)
     ranking_of = partial(
         candidates_of, market, predictor, run,
         global_batch_size=request.global_batch_size, tensorflow=release,
-        also=fits.beside(request, predictor),
+        also=beside,
     )  # fmt: skip
     drafts = ranking_of(feeder=feeder)
     waits = any(one.feeding and one.feeding.is_short for one in drafts)
@@ -284,6 +285,7 @@ def _outcome(
     advice = compose(
         drafts, predictor, fits.whole(request, run), market=market, gpus=gpus,
         tensorflow=release, feeder=feeder, unheld=unheld, details=request.details,
+        also=[one for one, _ in beside],
     )  # fmt: skip
     best = advice.pick("balanced")
     program = predictor.traced.program
@@ -294,7 +296,11 @@ def _outcome(
         *fits.told(request, market, best.candidate if best else None),
         *price_notes(request.conditions),
         *advice.notes,
-        *unread_validation(trace.validation),
+        *dict.fromkeys(
+            note
+            for one in (predictor, *(other for other, _ in beside))
+            for note in unread_validation(one.traced.trace.validation)
+        ),
         *faults_of_xla(predictor, advice, gpus),
         *_unused_network(request),
         *notes_on(measured.items()),

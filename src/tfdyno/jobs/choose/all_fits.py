@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.base.units import HOUR_S
-from tfdyno.core.choose.workload import OTHER_FITS, Workload
-from tfdyno.jobs.choose._candidates import card_of
+from tfdyno.core.choose.workload import NO_FIT, OTHER_FITS, Workload
+from tfdyno.jobs.choose._candidates import card_of, on_its_machines
 from tfdyno.jobs.choose._request import Request, run_of
 from tfdyno.jobs.choose.predict import Predictor, shared_batch
 from tfdyno.model.choose.cost import steps_of
@@ -65,7 +65,10 @@ class Fits:
         if not self.counted or pick is None:
             return self.notes
         gpu = card_of(market, pick)
-        hours = [_steps_h(request, one, gpu, pick.count) for _, one in self.counted]
+        hours = [
+            _steps_h(request, on_its_machines(one, pick.offer), gpu, pick.count)
+            for _, one in self.counted
+        ]
         added = added_fits([number for number, _ in self.counted], hours, card(pick))
         return (added, *self.notes)
 
@@ -157,4 +160,4 @@ def all_fits(
 
 def _is_the_end(error: TfdynoError, number: int) -> bool:
     """Return whether the script went to its end without so many calls."""
-    return error.what.endswith(f"has no call {number} of fit")
+    return error.what.endswith(NO_FIT.format(number=number))

@@ -84,10 +84,11 @@ def supplies(conditions: Conditions) -> tuple[Supply, ...]:
         return (_own_machine(conditions),)
     cards = _cards(conditions)
     rented = conditions.scenario != "edge"
-    chosen = _chosen_offers(conditions, cards) if rented else []
+    machines = _machines(conditions, cards) if rented else []
+    chosen = _chosen_offers(conditions, cards, machines)
     offered = [*_cheapest_regions(chosen), *map(_owned, conditions.owned)]
     offered += _at_hand(conditions, cards)
-    record = price_record((one for one in chosen if one.nodes == 1), former_prices())
+    record = price_record(machines, former_prices())
     gpus = {gpu.slug: gpu for gpu in conditions.owned} | cards
     found = [_supply(offer, gpus[offer.gpu_slug], record) for offer in offered]
     priced = {supply.offer.gpu_slug for supply in found if supply.offer}
@@ -152,20 +153,27 @@ def _suits(gpu: Gpu, scenario: Scenario) -> bool:
     return True
 
 
-def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]:
+def _machines(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]:
+    """Return the offers of what is asked for, with any number of cards."""
     offers = all_offers(conditions.offers_file)
     known = {offer.provider for offer in (*offers, *own_offers())}
     check_providers(conditions.providers, known)
     spot = False if conditions.scenario in ("develop", "industrial", "serve") else conditions.spot
-    counts = _counts(conditions)
-    chosen = [
+    return [
         offer
         for offer in offers
         if offer.gpu_slug in cards
         and (not conditions.providers or offer.provider in conditions.providers)
         and (spot is None or offer.spot == spot)
     ]
-    chosen += clusters_of(chosen, cards, conditions.max_nodes)
+
+
+def _chosen_offers(
+    conditions: Conditions, cards: dict[str, Gpu], machines: list[Offer]
+) -> list[Offer]:
+    """Return those with as many cards as asked for, of one machine or of several together."""
+    counts = _counts(conditions)
+    chosen = [*machines, *clusters_of(machines, cards, conditions.max_nodes)]
     return [offer for offer in chosen if not counts or offer.gpu_count in counts]
 
 

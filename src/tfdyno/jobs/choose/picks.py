@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.advice import Pick
-from tfdyno.model.choose.choose import cost_of, eligible, picks_of
+from tfdyno.model.choose.choose import eligible, picks_of
+from tfdyno.model.choose.cost import cost_of
 from tfdyno.model.choose.ties import (
     both_ties,
     cost_order,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tfdyno.model.choose.cost import cost_of
 from tfdyno.model.choose.pareto import pareto_front
 from tfdyno.model.choose.ties import cost_order
 
@@ -96,16 +97,6 @@ def picks_of(candidates: Sequence[Candidate]) -> dict[Title, Candidate]:
     cheapest_level = min(level, key=lambda c: (cost_of(c), c.hours.best, c.slug))
     fastest = balanced if balanced.hours.best <= level_h else cheapest_level
     return {"cheapest": cheapest, "fastest": fastest, "balanced": balanced}
-
-
-def cost_of(candidate: Candidate) -> float:
-    """Return the best estimate of the cost in US$; infinite where no price is known."""
-    return candidate.cost_usd.best if candidate.cost_usd else float("inf")
-
-
-def cheapest_of(candidates: Iterable[Candidate]) -> Candidate | None:
-    """Return the cheapest of them, then the quickest; None where there is none."""
-    return min(candidates, key=lambda c: (cost_of(c), c.hours.best, c.slug), default=None)
 
 
 def _too_large(estimate: Estimate) -> bool:

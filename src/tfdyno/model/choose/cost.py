@@ -15,7 +15,7 @@ from tfdyno.model.time.energy import JOULES_PER_KWH
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tfdyno.core.choose.advice import Assumed, HoursKind, Run
+    from tfdyno.core.choose.advice import Assumed, Candidate, HoursKind, Run
     from tfdyno.core.choose.estimate import Estimate
     from tfdyno.core.choose.hardware import Offer, PriceRange
 
@@ -144,3 +144,13 @@ def with_price_range(usd: Interval, price_range: PriceRange) -> Interval:
         best=usd.best,
         high=usd.high * price_range.high_ratio,
     )
+
+
+def cost_of(candidate: Candidate) -> float:
+    """Return the best estimate of the cost in US$; infinite where no price is known."""
+    return candidate.cost_usd.best if candidate.cost_usd else float("inf")
+
+
+def cheapest_of(candidates: Iterable[Candidate]) -> Candidate | None:
+    """Return the cheapest of them, then the quickest; None where there is none."""
+    return min(candidates, key=lambda c: (cost_of(c), c.hours.best, c.slug), default=None)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.advice import Candidate, CostOrder, Decider, Doubt
+from tfdyno.model.choose.cost import cheapest_of, cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,9 +62,9 @@ def runner_up(pick: Candidate, others: Iterable[Candidate]) -> Candidate | None:
     """Return the next dearer one on other hardware; None where there is none."""
     dearer = [
         one for one in others
-        if not is_same_hardware(pick, one) and one.cost_usd and _usd(one) >= _usd(pick)
+        if not is_same_hardware(pick, one) and one.cost_usd and cost_of(one) >= cost_of(pick)
     ]  # fmt: skip
-    return min(dearer, key=lambda one: (_usd(one), one.hours.best, one.slug), default=None)
+    return cheapest_of(dearer)
 
 
 def _hardware(one: Candidate) -> tuple[str, int, float, int]:
@@ -119,7 +120,3 @@ def _decider(one: Candidate, other: Candidate, *, same: bool) -> Decider:
 def _price(one: Candidate) -> Interval:
     """Return the price of an hour of the run; of an owned card, its electricity."""
     return _cost(one, timed=False).times(1.0 / one.hours.best)
-
-
-def _usd(one: Candidate) -> float:
-    return one.cost_usd.best if one.cost_usd else float("inf")

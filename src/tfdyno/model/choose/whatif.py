@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tfdyno.model.choose.choose import cheapest_of, cost_of, eligible, picks_of
+from tfdyno.model.choose.choose import eligible, picks_of
+from tfdyno.model.choose.cost import cheapest_of, cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

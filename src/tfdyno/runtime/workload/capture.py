@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import NO_FIT
 from tfdyno.process.failure import Declined, user_code
 from tfdyno.runtime.workload.dataspec import DataSpec, of_batch, of_fit, savings_of, validation_of
 
@@ -62,7 +63,8 @@ def first_fit(
         return held.caught
     found = f"it calls fit {held.calls} times" if held.calls else "it ended without calling fit"
     remedy = "name the function that builds the model: file.py:function"
-    raise UsageError(f"{script} has no call {fit_number} of fit", why=found, remedy=remedy)
+    what = f"{script} {NO_FIT.format(number=fit_number)}"
+    raise UsageError(what, why=found, remedy=remedy)
 
 
 def _check_loop(script: Path) -> None:

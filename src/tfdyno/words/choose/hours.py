@@ -52,6 +52,8 @@ def validation_words(run: Run, found: Validation | None, mode: str) -> str:
     """Return what of the validation is in hours and cost, for the list of assumptions."""
     if mode == "infer":
         return ""
+    if run.fits > 1:
+        return say("validation as each call of fit has it, at the pace of its forward pass")
     if found and found.samples == 0:
         return say("no validation, as in the script's fit")
     if run.validation_passes:
