@@ -51,6 +51,22 @@ def test_what_the_script_writes_itself_or_deletes_is_not_noted(tmp_path: Path) -
     assert noted(tmp_path, code) == ([], [])
 
 
+def test_what_is_looked_for_in_vain_or_opened_to_read_and_write_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "weights.bin").write_bytes(b"8")
+    code = (
+        "import os\n"
+        "try:\n    open('settings.json')\nexcept FileNotFoundError:\n    pass\n"
+        "open('weights.bin', 'r+b').read()\n"
+    )
+    assert noted(tmp_path, code) == (["settings.json", "weights.bin"], [])
+
+
+def test_a_copy_of_the_environment_asks_for_none_of_what_a_terminal_sets(tmp_path: Path) -> None:
+    _, names = noted(tmp_path, "import os\n{**os.environ}\n", WIDTH_A="8", SHLVL="3", OLDPWD="/")
+    assert "WIDTH_A" in names
+    assert not {"SHLVL", "OLDPWD", "PWD", "_"} & set(names)
+
+
 def test_imports_are_not_noted_but_a_module_that_is_read_as_text_is(tmp_path: Path) -> None:
     for name in ("layers_of_a_test", "settings_of_a_test"):
         (tmp_path / f"{name}.py").write_text("WIDTH = 8\n")

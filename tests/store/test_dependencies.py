@@ -20,6 +20,7 @@ NUMBERS = [
     node for node in ast.walk(TREE)
     if isinstance(node, ast.Constant) and type(node.value) in (int, float)
 ]  # fmt: skip
+FUTURE_NS = 2**62
 NAMES = [node for node in ast.walk(TREE) if isinstance(node, ast.Name)]
 
 
@@ -106,7 +107,7 @@ def noted(path: Path) -> dict[str, str]:
 def test_a_comment_leaves_a_module_as_it_is_and_a_number_does_not(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("WIDTH = 8\n")
-    known = dependencies(noted(script))
+    known = dependencies(noted(script), began_ns=FUTURE_NS)
     script.write_text("# eight\nWIDTH = 8\n")
     assert hold(known)
     script.write_text("WIDTH = 9\n")
@@ -119,7 +120,7 @@ def test_one_module_that_looks_at_text_makes_the_bytes_of_all_count(tmp_path: Pa
     script, other = tmp_path / "train.py", tmp_path / "other.py"
     script.write_text("WIDTH = 8\n")
     other.write_text("import inspect\n")
-    known = dependencies(noted(script) | noted(other))
+    known = dependencies(noted(script) | noted(other), began_ns=FUTURE_NS)
     assert hold(known)
     script.write_text("WIDTH = 8  # wide\n")
     assert not hold(known)
@@ -128,7 +129,7 @@ def test_one_module_that_looks_at_text_makes_the_bytes_of_all_count(tmp_path: Pa
 def test_where_the_trace_names_lines_the_bytes_count(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("WIDTH = 8\n")
-    known = dependencies(noted(script), names_lines=True)
+    known = dependencies(noted(script), names_lines=True, began_ns=FUTURE_NS)
     script.write_text("\nWIDTH = 8\n")
     assert not hold(known)
 
@@ -140,7 +141,7 @@ def test_a_module_that_changed_while_it_was_traced_counts_by_the_bytes_that_were
     script.write_text("WIDTH = 8\n")
     before = noted(script)
     script.write_text("WIDTH = 9\n")
-    assert not hold(dependencies(before))
+    assert not hold(dependencies(before, began_ns=FUTURE_NS))
 
 
 def test_files_folders_and_variables_that_were_read_count(
@@ -150,7 +151,7 @@ def test_files_folders_and_variables_that_were_read_count(
     data.write_text("8")
     folder.mkdir()
     monkeypatch.delenv("WIDTH_OF_A_TEST", raising=False)
-    known = dependencies({}, [str(data), str(folder)], ["WIDTH_OF_A_TEST"])
+    known = dependencies({}, [str(data), str(folder)], ["WIDTH_OF_A_TEST"], began_ns=FUTURE_NS)
     (folder / "__pycache__").mkdir()
     assert hold(known)
     (folder / "rose").mkdir()
@@ -169,7 +170,7 @@ def test_of_many_files_what_is_beyond_the_limit_counts_by_size_and_time(tmp_path
     for path in paths:
         with path.open("wb") as file:
             file.truncate(MOST_READ_BYTES // 2)
-    known = dependencies({}, [*map(str, paths)])
+    known = dependencies({}, [*map(str, paths)], began_ns=FUTURE_NS)
     assert [fact.endswith(" ns") for fact in known.read.values()] == [False, False, True]
     assert hold(known)
     for path in paths[:2]:
@@ -183,9 +184,26 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     data = tmp_path / "photos.bin"
     with data.open("wb") as file:
         file.truncate(MOST_READ_BYTES + 1)  # without a byte on the disk
-    known = dependencies({}, [str(data)])
+    known = dependencies({}, [str(data)], began_ns=FUTURE_NS)
     assert known.read[str(data)].startswith(f"{MOST_READ_BYTES + 1} bytes")
     assert hold(known)
     with data.open("r+b") as file:
         file.truncate(MOST_READ_BYTES + 2)
     assert not hold(known)
+
+
+def test_a_file_that_was_not_there_counts_when_it_comes(tmp_path: Path) -> None:
+    settings = tmp_path / "settings.json"
+    known = dependencies({}, [str(settings)], began_ns=FUTURE_NS)
+    assert hold(known)
+    settings.write_text("{}")
+    assert not hold(known)
+
+
+def test_a_file_that_changed_while_it_was_traced_makes_the_trace_stale(tmp_path: Path) -> None:
+    data, folder = tmp_path / "width.txt", tmp_path / "photos"
+    data.write_text("8")
+    folder.mkdir()
+    os.utime(data, ns=(500, 500))
+    assert hold(dependencies({}, [str(data), str(folder)], began_ns=501))
+    assert not hold(dependencies({}, [str(data), str(folder)], began_ns=500))

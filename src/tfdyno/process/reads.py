@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LISTED = ("os.listdir", "os.scandir")
 _COMPILED = (".pyc", ".so", ".pyd")
+_OF_A_TERMINAL = frozenset("_ SHLVL PWD OLDPWD WINDOWID COLUMNS LINES".split())
+"""What a copy of the whole environment has, and each terminal has another of."""
 _OF_THE_MACHINE = ("/proc", "/sys", "/dev", "/etc", "/run")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120
 _ENVIRON = (os.__file__, _collections_abc.__file__, "<frozen os>", "<frozen _collections_abc>")
@@ -35,9 +37,8 @@ class Reads:
     is_on: bool = True
 
     def paths(self) -> tuple[str, ...]:
-        """Return files and folders that are still there, in order."""
-        found = (self.files | self.folders) - self.written
-        return tuple(sorted(path for path in found if os.path.exists(path)))  # noqa: PTH110
+        """Return files and folders in order, also those that were looked for and are not there."""
+        return tuple(sorted((self.files | self.folders) - self.written))
 
 
 @contextlib.contextmanager
@@ -60,7 +61,8 @@ def noted_reads() -> Iterator[Reads]:
     plain = environ.__getitem__
 
     def asked(self: Mapping[str, str], name: str) -> str:
-        if reads.is_on and isinstance(name, str) and _is_asked_directly():
+        is_asked = reads.is_on and isinstance(name, str) and name not in _OF_A_TERMINAL
+        if is_asked and _is_asked_directly():
             reads.variables.add(name)
         value: str = plain(self, name)
         return value
@@ -77,9 +79,8 @@ def _opened(reads: Reads, path: object, mode: object, flags: object) -> None:
     name = _absolute(path)
     if not name or name.endswith(_COMPILED):
         return
-    writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-    if isinstance(flags, int) and flags & writes:
-        if not (isinstance(mode, str) and mode.startswith(("r", "a"))):
+    if isinstance(flags, int) and flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
+        if not (isinstance(mode, str) and mode.startswith("a")):
             reads.written.add(name)
         return
     if _is_foreign(name):

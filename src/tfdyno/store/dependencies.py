@@ -8,6 +8,7 @@ else counts by its bytes: what cannot be judged is traced again.
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import os
 import stat
@@ -28,6 +29,8 @@ SELF_AWARE = frozenset(
     "co_lnotab co_linetable __code__ getsource get_source to_code marshal dill cloudpickle".split()
 )
 """Names by which code reaches its own text, its line numbers, or a digest with these in it."""
+_LATE = "changed while it was traced"
+"""What no file is later: the trace is made again."""
 _BY_TIME = " ns"
 """Ends what tells of a file that counts by size and time."""
 
@@ -58,6 +61,7 @@ def dependencies(
     variables: Iterable[str] = (),
     *,
     names_lines: bool = False,
+    began_ns: int,
 ) -> Dependencies:
     """Note what a trace depends on, as it is now.
 
@@ -66,13 +70,15 @@ def dependencies(
         read: Other files and folders that were read.
         variables: Environment variables that were asked for.
         names_lines: Whether the trace tells lines of the code: then comments count.
+        began_ns: When the trace began, since 1970: a file that was read and changed later was read
+            as it was before, perhaps, and makes the trace stale at once.
     """
     codes = {path: _code_in(Path(path), one) for path, one in files.items() if path.endswith(".py")}
     if names_lines or not all(codes.values()):
         codes = {}
     return Dependencies(
         modules={path: Module(sha256=one, code=codes.get(path, "")) for path, one in files.items()},
-        read=dict(_facts_of(read)),
+        read=dict(_facts_of(read, began_ns)),
         variables={name: _value_of(name) for name in variables},
     )
 
@@ -148,14 +154,15 @@ def _lambda_lines(node: ast.AST, first: int, last: int) -> Iterator[tuple[int, i
         yield from _lambda_lines(child, first, last)
 
 
-def _facts_of(read: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _facts_of(read: Iterable[str], began_ns: int) -> Iterator[tuple[str, str]]:
     left_bytes = MOST_READ_BYTES
     for path in read:
-        try:
-            size = Path(path).stat().st_size
-        except OSError:
-            size = 0
-        yield path, _fact_of(Path(path), by_time=size > left_bytes)
+        size, is_late = 0, False
+        with contextlib.suppress(OSError):
+            about = Path(path).stat()
+            size = about.st_size
+            is_late = stat.S_ISREG(about.st_mode) and about.st_mtime_ns >= began_ns
+        yield path, _LATE if is_late else _fact_of(Path(path), by_time=size > left_bytes)
         left_bytes -= min(size, left_bytes)
 
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -174,9 +175,13 @@ def _make(
         limit_s=timeout_s,
         lowering=lowering,
     )
+    began_ns = time.time_ns()
     made, programs, found = _traced(_Tracing(request=request, python=python, progress=progress))
     request.hlo.unlink(missing_ok=True)
-    depends = dependencies(found.files, found.read, found.variables, names_lines=_names_lines(made))
+    depends = dependencies(
+        found.files, found.read, found.variables,
+        names_lines=_names_lines(made), began_ns=began_ns,
+    )  # fmt: skip
     stored = {"trace": made, **fields_of(programs), "depends": depends}
     for name, value in stored.items():
         (place / f"{name}.json").write_bytes(to_json(value))
