@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.core.base.language import Language
 from tfdyno.core.choose.software import Knowledge
 from tfdyno.core.doctor.finding import Diagnosis, Finding
 from tfdyno.core.doctor.machine_facts import MachineFacts

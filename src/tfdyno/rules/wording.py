@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.core.base.language import Language
 from tfdyno.core.doctor.finding import Finding, FixStep
 from tfdyno.rules.condition import holds
 

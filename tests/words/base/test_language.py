@@ -67,6 +67,7 @@ TRANSLATED = (
     "view/draw/figure_memory.py",
     "view/draw/layers.py",
     "view/lookup/gpus_text.py",
+    "view/lookup/offers_text.py",
     "view/memory/figure_held.py",
     "view/memory/page.py",
     "view/memory/text.py",
@@ -75,7 +76,11 @@ TRANSLATED = (
     "jobs/choose/_feeding.py",
     "jobs/choose/exact.py",
     "jobs/choose/verify.py",
+    "jobs/choose/_serving_answer.py",
+    "jobs/choose/_sharded.py",
+    "jobs/choose/picks.py",
     "jobs/memory/_plan.py",
+    "jobs/memory/_weighing.py",
     "jobs/choose/foretold.py",
 )
 """Modules of which every sentence reaches the reader of a command that speaks Chinese."""
@@ -98,6 +103,7 @@ WORDS = {
 """What stands in the templates and is the same in every language."""
 SAYING = {"say", "say_later", "named", "plural", "freed"}
 NOT_SAID = {
+    "very old",
     "too late", "too dear", "no offer", "does not fit", "cannot run", "may not", "probably not",
     "on demand", "batch per replica", "global batch", "no spot instances", "input that keeps up",
     "no deadline", "no budget", "no CUDA graphs", " x ", " × ", " · ", " GiB · ",

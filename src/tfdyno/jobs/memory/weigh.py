@@ -115,7 +115,7 @@ def check(asked: Asked) -> None:
     if asked.execution:
         settings.one_of(asked.execution, settings.TRAINED_EXECUTIONS, "execution")
     if asked.plan and asked.workload.kind == "step_function":
-        what = say("there is no plan for {reference}", reference=asked.workload.reference)
+        what = f"there is no plan for {asked.workload.reference}"
         raise UsageError(what, why="a plan is for a training run by fit")
 
 

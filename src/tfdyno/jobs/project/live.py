@@ -121,6 +121,8 @@ class LiveReader:
         else:
             newest = max(_written(path), _written(path.parent / EVENTS_FILE))
             shown = "running" if is_alive(path.parent / TRAINING, newest) else "lost"
+            if shown == "lost" and time.time() - newest > SHOWN_FOR.total_seconds():
+                return []
         return [self._live("train", path.parent, "", record.workload.reference, shown,
                            record.started_at)]  # fmt: skip
 
@@ -134,9 +136,11 @@ class LiveReader:
     def _benches(self, path: Path) -> list[Live]:
         if time.time() - _written(path) > QUIET.total_seconds():
             return []
+        open_ones = Benches(folder=path.parent).running()  # the newest first
         return [
             self._live("bench", path, one.id, one.task.reference, "running", one.created_at)
-            for one in Benches(folder=path.parent).running()
+            for one in open_ones
+            if one.session == open_ones[0].session  # older ones were broken off
         ]
 
     def _live(
@@ -202,7 +206,6 @@ def _trial(one: Trial) -> dict[str, Any]:
         "status": one.status,
         "changes": one.changes,
         "samples_per_s": one.samples_per_s or None,
-        "reason": one.reason,
     }
 
 

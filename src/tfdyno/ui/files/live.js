@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const { t, at, say, token, fetched, el, svg } = page;
-  const { digits, seconds, bytes, whole, fill, stroke, tip, picture, widthOf } = draw;
+  const { digits, seconds, bytes, hours, whole, fill, stroke, tip, picture, widthOf } = draw;
   const LIST_MS = 3000;
   const EVENTS_MS = 1000;
   const MOST_POINTS = 1500;
@@ -12,8 +12,7 @@
     if (at("told").textContent !== text) at("told").textContent = text;
     at("told").classList.toggle("wrong", Boolean(wrong));
   };
-  const left = (value) => value >= 3600 ? `${digits(value / 3600)}\u00a0h`
-    : value >= 60 ? `${digits(value / 60)}\u00a0min` : seconds(value);
+  const left = (value) => value >= 60 ? hours(value / 3600) : seconds(value);
 
   // ---- one figure: lines and marks over two plain axes ----
   const steps = (low, high) => {
@@ -58,15 +57,15 @@
   };
 
   // ---- a training: every event is one moment ----
-  const place = (event, base) => base + (event.epoch - 1) * (event.steps || 0) + event.step;
-  const thin = (points) => points.length <= MOST_POINTS ? points : points.filter((_, number) => number % 2 === 0);
+  const place = (event) => (event.epoch - 1) * (event.steps || 0) + event.step;
+  const thin = (points) => points.length <= MOST_POINTS ? points : points.filter((_, number) => (points.length - 1 - number) % 2 === 0);
   const take = (run, events) => {
     for (const event of events) {
       if (event.event === "begin") {
         run.begin = event;
         continue;
       }
-      const step = place(event, 0);
+      const step = place(event);
       const told = event.metrics ?? event;
       if (typeof told.loss === "number") run.loss.push([step, told.loss]);
       if (event.event === "epoch" && typeof told.val_loss === "number") run.validation.push([step, told.val_loss]);
@@ -113,7 +112,7 @@
   // ---- a tuning and a bench: what ended so far ----
   const drawTuning = (run, { trials }) => {
     const id = run.row.id;
-    const good = trials.filter((one) => one.samples_per_s);
+    const good = trials.filter((one) => one.status === "measured");
     const best = good.reduce((most, one) => !most || one.samples_per_s > most.samples_per_s ? one : most, null);
     const changes = best ? Object.entries(best.changes).map(([name, value]) => `${name} = ${value}`).join(", ") : "";
     at(`tiles-${id}`).replaceChildren(...[[t.live_trials, whole(trials.length), ""],
@@ -135,15 +134,18 @@
   const follow = async (run) => {
     const { status, body } = await fetched(`/api/events?id=${run.row.id}&from=${run.next}`);
     if (status === 0) throw new Error(body.error);
-    if (status !== 200) return;
+    if (status !== 200) return false;
     if (run.row.kind === "tune") drawTuning(run, body);
     else if (run.row.kind === "bench") drawBench(run, body);
     else {
       if (body.next < run.next) Object.assign(run, fresh(run.row));
+      const more = body.next > run.next;
       take(run, body.events);
       run.next = body.next;
       drawTraining(run);
+      return more;
     }
+    return false;
   };
   const fresh = (row) => ({ row, next: 0, loss: [], validation: [], pace: [], beside: null, begin: null, now: null });
   const DRAWN = { train: t.live_loss, tune: t.live_rate, bench: t.step };
@@ -189,8 +191,8 @@
           if (performance.now() - listed >= LIST_MS) { await list(); listed = performance.now(); }
           for (const run of runs.values()) {
             const isNew = run.row.state === "running" || run.seen !== run.row.state;
-            if (isNew) await follow(run);
-            run.seen = run.row.state;
+            const more = isNew && await follow(run);  // a record comes in portions
+            run.seen = more ? null : run.row.state;
           }
           document.body.dataset.ready = "true";
         } catch (wrong) { tell(wrong.message, true); listed = -Infinity; }

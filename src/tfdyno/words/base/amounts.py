@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.settings import MOST_SAMPLES
 from tfdyno.core.base.units import GIB, HOUR_S, significant
-from tfdyno.words.base.language import ENGLISH, say, say_later, spoken
+from tfdyno.words.base.language import has_sentence, say, say_later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -218,8 +218,8 @@ def plural(count: int, noun: str, many: str = "") -> str:
 
     Other languages know the noun with its number: ``{number} card``, with a measure word.
     """
-    if spoken() != ENGLISH:
-        return say(f"{{number}} {noun}", number=f"{count:,}")
+    if has_sentence(counted := f"{{number}} {noun}"):
+        return say(counted, number=f"{count:,}")
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 

@@ -37,6 +37,11 @@ def say(sentence: str, /, **figures: object) -> str:
     return sentence.format_map(figures) if figures else sentence
 
 
+def has_sentence(sentence: str) -> bool:
+    """Return whether another language than English is spoken, and has the sentence."""
+    return _SPOKEN[-1] != ENGLISH and sentence in _sentences(_SPOKEN[-1])
+
+
 def say_later(sentence: str) -> str:
     """Mark a sentence that stands in a table, and is translated by ``say`` where it is used."""
     return sentence
@@ -59,7 +64,7 @@ def speaking(language: Language) -> Iterator[None]:
 
 def joined(sentences: Iterable[str]) -> str:
     """Join whole sentences to a paragraph; empty ones are left out. Chinese has no blanks there."""
-    return ("" if spoken() == "zh" else " ").join(filter(None, sentences))
+    return say(" ").join(filter(None, sentences))
 
 
 def language_of_reader() -> Language:

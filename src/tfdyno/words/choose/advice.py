@@ -188,9 +188,7 @@ def first_line(advice: Advice) -> str:
 
 
 def _open_cards(advice: Advice) -> str:
-    names = [brief(name) for name in advice.open_fits]
-    more = len(names) - OPEN_SHOWN
-    return listed([*names[:OPEN_SHOWN], say("{count} more", count=more)] if more > 1 else names)
+    return listed([brief(name) for name in advice.open_fits], most=OPEN_SHOWN)
 
 
 def fit_state(estimate: Estimate) -> str:
