@@ -27,9 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, help="folder to write to (docs)")
     parser.add_argument("--former", default="", help="commit that advise is compared with")
     given = parser.parse_args(arguments)
-    groups = dict(GROUPS)
-    groups["advise"] = partial(advice, former=given.former)
-    asked = {name: groups[name] for name in given.only or GROUPS}
+    asked = {name: GROUPS[name] for name in given.only or GROUPS}
+    if given.former and "advise" not in asked:
+        parser.error("--former is of advise: add --only advise")
+    if "advise" in asked:
+        asked["advise"] = partial(advice, former=given.former)
     figures = list(_measured(asked, given.quick))
     folder = given.output or Path("docs")
     if given.quick and not given.output:

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import json
 import platform
+import site
 from importlib import metadata
 from pathlib import Path
 
@@ -50,3 +51,17 @@ def test_what_autograph_writes_is_no_module_of_the_users(
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("__autograph_generated_filea1b2")
     assert not [name for name in environment.files_used("keras:ResNet50") if "autograph" in name]
+
+
+def test_a_package_that_is_linked_among_the_installed_is_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, installed = tmp_path / "project" / "linked_of_a_test", tmp_path / "site-packages"
+    own.mkdir(parents=True)
+    installed.mkdir()
+    (own / "__init__.py").write_text("WIDTH = 8\n")
+    (installed / own.name).symlink_to(own)
+    monkeypatch.setattr(site, "getsitepackages", lambda: [str(installed)])
+    monkeypatch.syspath_prepend(installed)
+    importlib.import_module(own.name)
+    assert str(own / "__init__.py") in environment.files_used("keras:ResNet50")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
@@ -49,7 +50,9 @@ def _own_modules() -> list[Path]:
         {f"{one}{os.sep}" for name in installed for one in (name, os.path.realpath(name))}
     )
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    named = [name for name in files if name and not name.startswith(places)]  # most are left out
+    named = [
+        name for name in files if name and not _in_real_folder(name).startswith(places)
+    ]  # most are left out
     own = [Path(name).resolve() for name in named]
     return [
         path
@@ -58,6 +61,15 @@ def _own_modules() -> list[Path]:
         and not path.name.startswith(AUTOGRAPH)
         and not str(path).startswith(places)
     ]
+
+
+def _in_real_folder(name: str) -> str:
+    """Return a file by the folder that it is in: a package may be linked among the installed."""
+    folder, _, file = name.rpartition(os.sep)
+    return f"{_real(folder)}{os.sep}{file}"
+
+
+_real = functools.lru_cache(maxsize=4096)(os.path.realpath)
 
 
 def _distribution(name: str) -> metadata.Distribution | None:

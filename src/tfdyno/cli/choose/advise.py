@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,8 +19,6 @@ from tfdyno.core.base.lasting import Lasting
 from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tfdyno.jobs.choose.advise import Outcome, Request
 
 
@@ -34,6 +30,7 @@ def advise(options: Options) -> Answer:
     task:bert-base. Arguments of a script follow after --. With --scenario serve,
     --requests-per-day and --p99-ms it sizes a service instead.
     """
+    from tfdyno.core.base.collection import nothing_collected
     from tfdyno.jobs.choose.advise import advise as answer_of
     from tfdyno.jobs.choose.advise import check
     from tfdyno.view.base.documents import advice_document
@@ -56,7 +53,7 @@ def advise(options: Options) -> Answer:
 
     with (
         progress_line(quiet=options.quiet, verbose=options.verbose) as progress,
-        _no_collection(),
+        nothing_collected(),
     ):
         outcome = answer_of(
             request,
@@ -82,18 +79,6 @@ def advise(options: Options) -> Answer:
         ),
         head=say("\nFinal answer\n\n") if earlier else "",
     )  # fmt: skip
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Leave circles of objects alone: to look for them again and again finds none."""
-    is_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if is_on:
-            gc.enable()
 
 
 def _request(options: Options) -> Request:

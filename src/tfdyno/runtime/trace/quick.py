@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import time
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.collection import nothing_collected
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.choose.program import TODAY, Program
 from tfdyno.core.messages.trace import QuickPrograms
@@ -24,8 +23,6 @@ from tfdyno.runtime.trace.stablehlo import read_graph
 from tfdyno.runtime.trace.widening import has_bfloat16, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from jaxlib.mlir import ir
 
     from tfdyno.core.choose.program import BufferPlan, Lowering
@@ -39,7 +36,7 @@ def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> 
     Raises:
         ToolError: As ``program_of``.
     """
-    with _nothing_collected():
+    with nothing_collected():
         graph, plain = read_graph(module, lowering), read_graph(module)
         fused, by_layer, by_primitive = _programs(graph, plain, trace)
         made = QuickPrograms(program=fused, per_op=by_layer, per_primitive=by_primitive)
@@ -47,21 +44,6 @@ def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> 
             return made
         fused, by_layer, by_primitive = _programs(widened(graph), widened(plain), trace)
     return replace(made, widened=fused, per_op_widened=by_layer, per_primitive_widened=by_primitive)
-
-
-@contextlib.contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Do without the search for circles: it takes a sixth to a third of the counting.
-
-    Graphs have none, and a search goes through all that Keras and JAX hold as well.
-    """
-    searches = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if searches:
-            gc.enable()
 
 
 def _programs(lowered: Graph, step: Graph, trace: Trace) -> tuple[Program, Program, Program | None]:
