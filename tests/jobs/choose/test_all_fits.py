@@ -78,6 +78,40 @@ def test_hours_of_all_calls_are_added_and_the_start_of_the_machine_once(tmp_path
     assert not any("calls fit in" in one for one in both.trace.warnings)
 
 
+def test_a_page_takes_a_row_apart_by_the_call_that_made_it(tmp_path: Path) -> None:
+    """The longest call is the main one; the other is what the card does not hold."""
+    script = written(
+        tmp_path,
+        f"""{HEAD}
+model.fit(x, y, epochs=4000000, batch_size=64)
+wide = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16384), keras.layers.Dense(16384),
+                         keras.layers.Dense(1)])
+wide.compile("adam", "mse")
+wide.fit(x, y, epochs=1, batch_size=64)
+""",
+    )
+    cards = Conditions(gpus=parse_list("gtx-1650"))
+    told, whole = (
+        advise(request(script, all_fits=True, conditions=cards, details=one)).advice
+        for one in (False, True)
+    )
+    facts = [
+        [
+            (
+                one.slug,
+                one.verdict,
+                one.estimate.fits,
+                one.estimate.device_memory_bytes,
+                one.estimate.step_s,
+            )
+            for one in advice.ranking
+        ]
+        for advice in (told, whole)
+    ]
+    assert facts[0] == facts[1]
+    assert "does not fit" in {one.verdict for one in whole.ranking}
+
+
 def test_a_script_with_one_call_is_answered_as_without(tmp_path: Path) -> None:
     script = written(tmp_path, f"{HEAD}model.fit(x, y, epochs=30, batch_size=64)\n")
     added, plain = (advise(request(script, all_fits=all_)).advice for all_ in (True, False))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.choose.advice import Scenario
+    from tfdyno.core.choose.hardware import PriceRange
 
 HEAD = (
     "provider,instance,gpu_slug,gpu_count,vcpus,ram_gb,region,price_per_hour_usd,"
@@ -301,3 +302,15 @@ def test_a_damaged_price_history_is_noted_and_the_rest_of_it_counts(
     (one,) = supplies(asked)
     assert (one.price_range.since, one.price_range.high_ratio) == ("2026-10-01", 2.0)
     assert price_notes(Conditions(gpus=(find("t4"),), usd_per_h=1.0)) == ()
+
+
+def test_the_price_range_of_a_cluster_does_not_hang_on_how_many_cards_are_asked_for() -> None:
+    def ranges(*counts: int) -> dict[str, PriceRange]:
+        found = supplies(Conditions(counts=counts, max_nodes=2))
+        return {
+            one.offer.slug: one.price_range for one in found if one.offer and one.offer.nodes > 1
+        }
+
+    few = ranges(16)
+    assert "regions" in {one.basis for one in few.values()}
+    assert few.items() <= ranges().items()

@@ -129,6 +129,23 @@ def test_a_bench_that_runs_shows_the_runs_that_it_has(tmp_path: Path) -> None:
     assert reader.running()[0] == ()
 
 
+def test_a_bench_that_was_broken_off_is_not_shown_beside_one_that_runs(tmp_path: Path) -> None:
+    results, reader = Results(folder=tmp_path), LiveReader(folder=tmp_path)
+    for name, session in (("old", "first"), ("a", "second"), ("b", "second")):
+        results.start(replace(measurement([[0.5] * 4], id=name), session=session), key="a")
+    assert {one.place for one in reader.running()[0]} == {
+        "results.sqlite:a", "results.sqlite:b"
+    }  # fmt: skip
+
+
+def test_a_lost_training_leaves_after_a_while(tmp_path: Path) -> None:
+    run, reader = run_in(tmp_path / "first"), LiveReader(folder=tmp_path)
+    assert [one.state for one in reader.running()[0]] == ["lost"]
+    long_ago_s = time.time() - 3600
+    os.utime(run.path / RUN_FILE, (long_ago_s, long_ago_s))
+    assert reader.running()[0] == ()
+
+
 def test_a_tuning_shows_the_trials_that_ended(tmp_path: Path) -> None:
     folder, reader = tmp_path / "tuned", LiveReader(folder=tmp_path)
     folder.mkdir()

@@ -278,6 +278,7 @@ def test_chinese_counts_with_measure_words_and_has_no_plural() -> None:
     with speaking("zh"):
         assert amounts.plural(1, "card") == "1 块卡"
         assert amounts.plural(1200, "sample") == "1,200 个样本"
+        assert amounts.plural(3, "noun without one") == "3 noun without ones"
         assert amounts.listed(["A", "B", "C"]) == "A、B、C"
         assert amounts.about_hours(6.7) == "6.7 小时"
 
