@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
 import platform
 import re
 import statistics
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tfdyno.core.base.codec import from_json
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.jobs.project.walk import Walk, readable
+from tfdyno.jobs.project.walk import Walk, id_of, readable
 from tfdyno.store.results import FILE as BENCHES
 from tfdyno.store.results import Results as Benches
 from tfdyno.store.run_events import EVENTS_FILE, read_events
@@ -71,7 +69,8 @@ class LiveReader:
 
     def running(self) -> tuple[tuple[Live, ...], tuple[str, ...]]:
         """Return what runs or has just ended, the newest first, and what was left out."""
-        walk, found = Walk(folder=self.folder), list[Live]()
+        walk = Walk(folder=self.folder, only=(RUN_FILE, STUDY, BENCHES))
+        found: list[Live] = []
         for path in walk.files():
             with contextlib.suppress(TfdynoError, OSError):  # half written, or gone meanwhile
                 if path.name == RUN_FILE:
@@ -146,10 +145,9 @@ class LiveReader:
     def _live(
         self, kind: Kind, path: Path, entry: str, title: str, state: State, started_at: str
     ) -> Live:
-        name = os.fsencode(path.relative_to(self.folder)) + b"\0" + f"{kind} {entry}".encode()
         place = readable(path.relative_to(self.folder))
         return Live(
-            id=hashlib.sha256(name).hexdigest()[:16],
+            id=id_of(path.relative_to(self.folder), f"{kind} {entry}"),
             kind=kind,
             path=path,
             entry=entry,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +14,7 @@ from tfdyno.core.project.project import FOLDER, StepRun
 from tfdyno.core.project.report import StepTold
 from tfdyno.jobs.project.report import gained_between, tell
 from tfdyno.jobs.project.runs import runs_of
-from tfdyno.jobs.project.walk import Walk, readable
+from tfdyno.jobs.project.walk import Walk, id_of, readable
 from tfdyno.model.measure.summary import summary
 from tfdyno.store.project_history import ProjectHistory
 from tfdyno.store.results import FILE as BENCHES
@@ -129,9 +127,8 @@ class Reader:
         return [self._result(path, "", moment.isoformat(timespec="seconds"), told)] if told else []
 
     def _result(self, path: Path, entry: str, made_at: str, told: StepTold) -> Result:
-        name = os.fsencode(path.relative_to(self.folder)) + b"\0" + entry.encode()
         return Result(
-            id=hashlib.sha256(name).hexdigest()[:16],
+            id=id_of(path.relative_to(self.folder), entry),
             path=path,
             entry=entry,
             place=f"{self._place(path)}:{entry}" if entry else self._place(path),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ class Walk:
     """A walk through a folder, which counts what it leaves out."""
 
     folder: Path
+    only: tuple[str, ...] = ()
+    """Names of the files that are wanted; empty: all that may hold results."""
     large: int = 0
     deep: int = 0
     is_cut: bool = False
@@ -41,11 +44,12 @@ class Walk:
                 self.is_cut = True
                 return
             here = Path(root)
-            if FOLDER in names and ProjectHistory(folder=here / FOLDER).path.exists():
-                yield here / FOLDER
+            if self._is_wanted(FOLDER) and FOLDER in names:
+                if ProjectHistory(folder=here / FOLDER).path.exists():
+                    yield here / FOLDER
             names[:] = self._below(here, names)
-            for name in sorted(files):
-                if (name.endswith(".json") or name in STORES) and self._is_read(here / name):
+            for name in filter(self._is_wanted, sorted(files)):
+                if self._is_read(here / name):
                     yield here / name
 
     def left_out(self) -> Iterator[str]:
@@ -59,6 +63,11 @@ class Walk:
             )
         if self.is_cut:
             yield f"only the first {MOST_FOLDERS:,} folders read (name one of them with --folder)"
+
+    def _is_wanted(self, name: str) -> bool:
+        if self.only:
+            return name in self.only
+        return name.endswith(".json") or name in (*STORES, FOLDER)
 
     def _below(self, here: Path, names: list[str]) -> list[str]:
         found = sorted(name for name in names if not name.startswith(".") and name not in _OTHERS)
@@ -75,6 +84,11 @@ class Walk:
         is_large = path.name not in STORES and state.st_size > MOST_BYTES
         self.large += is_large
         return stat.S_ISREG(state.st_mode) and not is_large
+
+
+def id_of(path: Path, entry: str) -> str:
+    """Return a name of one in a file that an address can hold, whatever is in the path."""
+    return hashlib.sha256(os.fsencode(path) + b"\0" + entry.encode()).hexdigest()[:16]
 
 
 def readable(path: Path) -> str:
