@@ -4,8 +4,11 @@ import re
 
 import pytest
 
-from tfdyno.ui.page import FILES
+from tfdyno.ui.page import FILES, PAGES
 from tfdyno.ui.texts import LANGUAGES, TEXTS
+
+FRAME = {"lang", "json", "other", "page_title", "pages", "button", "main", "scripts"}
+"""What the frame is filled with beside words."""
 
 
 def used() -> set[str]:
@@ -14,7 +17,8 @@ def used() -> set[str]:
         "".join(path.read_text() for path in sorted(FILES.glob(pattern)))
         for pattern in ("*.html", "*.js")
     )
-    found = set(re.findall(r"\{\{(\w+)\}\}", page)) - {"lang", "json", "other"}
+    found = set(re.findall(r"\{\{(\w+)\}\}", page)) - FRAME
+    found |= {name for one in PAGES.values() for name in (one.title, one.link, one.button) if name}
     found |= set(re.findall(r"\bt\.(\w+)", script))
     found |= {f"cmd_{name}" for name in ("step", "run", "ranking", "write", "train")}
     return found

@@ -44,9 +44,9 @@ class Walk:
                 self.is_cut = True
                 return
             here = Path(root)
-            if self._is_wanted(FOLDER) and FOLDER in names:
-                if ProjectHistory(folder=here / FOLDER).path.exists():
-                    yield here / FOLDER
+            is_project = self._is_wanted(FOLDER) and FOLDER in names
+            if is_project and ProjectHistory(folder=here / FOLDER).path.exists():
+                yield here / FOLDER
             names[:] = self._below(here, names)
             for name in filter(self._is_wanted, sorted(files)):
                 if self._is_read(here / name):
