@@ -80,10 +80,10 @@ def planned() -> tuple[Step, ...]:
              needs=("keras", "numpy"), needs_tfdyno=False, try_it=truth),
         Step(name="alike", title="bench: the same against itself", limit_s=150, least_s=50,
              try_it=alike),
-        Step(name="tune", title="tune with four trials", limit_s=180, least_s=60,
-             needs=("tensorflow", "keras", "optuna"), try_it=tune),
         Step(name="setting", title="bench: against a setting", limit_s=150, least_s=50,
              try_it=setting),
+        Step(name="tune", title="tune with four trials", limit_s=180, least_s=60,
+             needs=("tensorflow", "keras", "optuna"), try_it=tune),
     )  # fmt: skip
 
 
