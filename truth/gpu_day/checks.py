@@ -43,12 +43,10 @@ def of_doctor(told: Document, *, cpu: bool) -> list[Check]:
 
 
 def of_estimate(told: Document, measured: Document) -> list[Check]:
-    """A step of ``fit``, its batch copied, and its memory lie in what was told before."""
+    """A step as ``fit`` takes it, and its memory, lie in what was told before."""
     one = (told.get("estimates") or [{}])[0]
-    step, copy = one.get("step_s") or {}, one.get("copy_s") or {}
-    fed = {name: value + copy.get(name, 0.0) for name, value in step.items()}
     pairs = (
-        ("step", fed, measured.get("median_s"), _ms),
+        ("step of fit", one.get("fit_step_s"), measured.get("median_s"), _ms),
         ("peak memory", one.get("peak_memory_bytes"), _device_peak(measured), _gib),
     )
     return [_within(what, interval, value, shown) for what, interval, value, shown in pairs]

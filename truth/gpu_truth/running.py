@@ -16,9 +16,9 @@ class Running:
     """A prepared step and how it is timed."""
 
     call: Callable[[], Any]
-    """Starts one step; returns a number that may not be there yet."""
+    """Starts one step and nothing else; returns what it computes, which may not be there yet."""
     wait: Callable[[Any], float]
-    """Waits for that number."""
+    """Waits for that; returns the first number of it."""
     memory: Callable[[], tuple[int, int]] | None
     """The allocator's bytes in use, and the most since ``reset_memory``; None where it has none."""
     reset_memory: Callable[[], None]

@@ -60,7 +60,10 @@ def running(model: Model, x: Tensor, y: Tensor, step: dict[str, Any], device: st
         program = infer.lower(weights, x).compile()
 
         def call() -> Value:
-            return jax.tree.leaves(program(weights, x))[0].ravel()[0]
+            return program(weights, x)
+
+    def wait(result: Value) -> float:
+        return float(np.asarray(jax.tree.leaves(result)[0].ravel()[0]))
 
     def memory() -> tuple[int, int]:
         told = card.memory_stats()
@@ -70,7 +73,7 @@ def running(model: Model, x: Tensor, y: Tensor, step: dict[str, Any], device: st
     sizes = {name: int(getattr(plan, name)) for name in SIZES if hasattr(plan, name)}
     return Running(
         call=call,
-        wait=lambda result: float(np.asarray(result)),
+        wait=wait,
         memory=memory if device == "gpu" else None,
         reset_memory=lambda: None,  # JAX has no such call: its peak is that since the start
         facts={**_versions(), **({"xla_memory": sizes} if sizes else {})},

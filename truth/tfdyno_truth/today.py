@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,14 @@ from scipy.optimize import least_squares
 from tfdyno.catalog.generations import generations, software
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import kernel_tables, time_model
-from tfdyno.core.choose.time_model import BucketWidth, Parameter
+from tfdyno.core.choose.time_model import BucketWidth, Parameter, TimeModel
+from tfdyno.jobs.machine.card_files import reference
 from tfdyno.model.time import graph_time, intervals, kernel_law
+from tfdyno.model.time.calibrate.steps import with_sweep
 from tfdyno.model.time.kernel_table import KernelTable
 from tfdyno.model.time.precision import tf32_allowed
-from tfdyno_truth.own_rows import own_rows
+from tfdyno.store.card_files import read_card_file
+from tfdyno_truth.own_rows import STEPS, own_rows
 from tfdyno_truth.records import program_of, read_record
 from tfdyno_truth.rows import Row, read_rows
 from tfdyno_truth.toml import WIDTHS
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 OWN = "own"
+SWEPT = STEPS.parent / "swept"
+SWEEP = "h200-sxm-141gb.tensorflow.json"
+"""Card file in ``SWEPT``, of the machine on which the steps beside it were measured."""
 OWN_WEIGHT = 2.0
 """A step measured by ourselves, with its versions and clocks, says as much as two published."""
 PRIOR_WEIGHT = 2.0
@@ -107,6 +113,19 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Swept:
+    """A step measured on a machine that ``tfdyno calibrate`` swept just before."""
+
+    case: Case
+    before_s: float
+    """Its kind of model left out, without the sweep."""
+    after_s: float
+    """The same with the sweep."""
+    log_width_ratio: float
+    """Half-width of the interval, as an estimate with that sweep has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Found:
     """A fit, and how good it is."""
 
@@ -114,6 +133,7 @@ class Found:
     """Generation -> fitted constants by name."""
     judged: tuple[Judged, ...]
     widths: dict[str, BucketWidth]
+    swept: tuple[Swept, ...] = ()
 
 
 def cases(folder: Path) -> list[Case]:
@@ -147,9 +167,9 @@ def generation_of(row: Row) -> str:
     )
 
 
-def _case(row: Row, folder: Path) -> Case | None:
+def _case(row: Row, folder: Path, model: TimeModel | None = None) -> Case | None:
     generation = generation_of(row)
-    model = time_model(generation)
+    model = model or time_model(generation)
     record = read_record(folder, row.record, row.precision)
     if record is None or row.execution not in model.kernel_executions or not model.product_rates:
         return None
@@ -232,7 +252,39 @@ def _by_generation(values: Mapping[tuple[str, str], float]) -> dict[str, dict[st
     }
 
 
-def judge(known: Sequence[Case], tell: Callable[[str], None]) -> Found:
+def swept(known: Sequence[Case], folder: Path, tell: Callable[[str], None]) -> tuple[Swept, ...]:
+    """Predict the steps of the machine that was swept, each by a fit without its kind of model."""
+    card = read_card_file(SWEPT / SWEEP)
+    gpu = find(card.card)
+    fits: dict[str, TimeModel] = {}
+    found = []
+    for row in own_rows(SWEPT / STEPS.name):
+        if row.architecture not in fits:
+            tell(f"swept: {row.architecture}")
+            seen = [one for one in known if one.row.architecture != row.architecture]
+            fits[row.architecture] = _model_of(generation_of(row), fit(seen))
+        plain = fits[row.architecture]
+        after = with_sweep(plain, gpu, card, same_software=True, reference=reference())
+        one, other = _case(row, folder, plain), _case(row, folder, after)
+        assert one and other
+        assert after.swept
+        found.append(Swept(
+            case=one, before_s=one.predict(plain.values), after_s=other.predict(after.values),
+            log_width_ratio=after.swept.log_width_ratio,
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _model_of(generation: str, values: Mapping[tuple[str, str], float]) -> TimeModel:
+    """The shipped law with the constants of a fit."""
+    model, own = time_model(generation), _by_generation(values)[generation]
+    parameters = {
+        name: replace(one, value=own.get(name, one.value)) for name, one in model.parameters.items()
+    }
+    return replace(model, parameters=parameters)
+
+
+def judge(known: Sequence[Case], folder: Path, tell: Callable[[str], None]) -> Found:
     """Fit on everything, then leave models, and models, cards and sources at once, out."""
     tell("everything seen")
     whole = fit(known)
@@ -243,7 +295,10 @@ def judge(known: Sequence[Case], tell: Callable[[str], None]) -> Found:
         Judged(case=case, fitted_s=a, model_s=b, outer_s=c)
         for case, a, b, c in zip(known, predicted, by_model, outer, strict=True)
     )
-    return Found(values=_by_generation(whole), judged=judged, widths=widths(judged))
+    return Found(
+        values=_by_generation(whole), judged=judged, widths=widths(judged),
+        swept=swept(known, folder, tell),
+    )  # fmt: skip
 
 
 def _alike(one: Case, other: Case) -> bool:

@@ -31,7 +31,7 @@ def today(folder: Path, write: bool, quiet: bool) -> None:
     Own rows come first, then published ones, worst first; half a minute to two minutes.
     """
     with progress_line(quiet=quiet, verbose=False) as tell:
-        found = judge(cases(folder), tell)
+        found = judge(cases(folder), folder, tell)
     click.echo(today_report.block(found))
     if write:
         text = rewritten(KERNEL_MODEL.read_text(), found, f"{datetime.now(UTC):%Y-%m-%d}")

@@ -160,6 +160,9 @@ def _time(program: Program, case: StepCase) -> _Timed:
         by_kernel=None if timing.work is None else model.measured_capabilities,
     )  # fmt: skip
     width = swept_width(plain, program, case.batch_size, case.gpu, model.swept, timing.work)
+    step_s = intervals.around(best, width.log_half_width_ratio)
+    if timing.work is not None:
+        step_s, width = intervals.with_call(step_s, width, f"{case.mode}/{case.execution}")
     return _Timed(
         setting=setting,
         terms_s={
@@ -169,7 +172,7 @@ def _time(program: Program, case: StepCase) -> _Timed:
             "communication": exchange.whole_s if exchange else 0.0,
             "input": 0.0,
         },
-        step_s=intervals.around(best, width.log_half_width_ratio),
+        step_s=step_s,
         timing=timing,
         exchange=exchange,
         width=width,

@@ -86,6 +86,15 @@ def test_slower_products_lower_what_products_reach_on_that_card_alone() -> None:
     assert told == pytest.approx([one.kernel_s for one in rows], rel=0.01)
 
 
+def test_products_that_take_a_few_starts_say_nothing_of_their_rate() -> None:
+    small = [replace(one, kernel_s=3.0 * MODEL["t_kernel"])
+             for one in priced(product(512, 1.0, "bf16"))]  # fmt: skip
+    large = priced(*(product(size, 1.0, "bf16") for size in (4096, 8192)))
+    found = by_name(moved_constants(MODEL, CARD, card_file(*large, *small), same_software=False))
+    assert found["products half"].kernels == 2
+    assert found["products half"].after == pytest.approx(found["products half"].before)
+
+
 def test_what_belongs_to_the_software_waits_for_the_same_software() -> None:
     rows = [loop(1, 5e-6, execution="xla"), *priced(loop(2**26, 1.0), loop(2**27, 1.0))]
     card = card_file(*rows, pace=Pace(call_s=5e-5))

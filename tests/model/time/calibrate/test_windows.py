@@ -78,6 +78,13 @@ def test_on_busy_processors_the_time_that_was_used_counts() -> None:
     assert undisturbed([(8e-3, 2e-3)] * 4)[0] == pytest.approx(2e-3)
 
 
+def test_of_few_windows_whose_processors_are_not_told_the_shortest_counts() -> None:
+    assert undisturbed([(481e-6, 0.0), (52e-6, 0.0)])[0] == pytest.approx(52e-6)
+    # A quarter of eight is two: by hand, between the second and the third.
+    steady = [(each * 1e-6, 0.0) for each in (50, 51, 52, 53, 54, 55, 56, 57)]
+    assert 51e-6 < undisturbed(steady)[0] < 52e-6
+
+
 def test_the_way_to_the_card_and_the_version_are_read() -> None:
     found = read_windows([told(version="2.21.0"), told(pace="to_card_bytes_per_s", value=2e10)])
     assert (found.version, found.pace.to_card_bytes_per_s) == ("2.21.0", 2e10)

@@ -31,7 +31,7 @@ NORMAL_90 = 1.645
 """Half-width of the middle 90 % of a normal distribution, in standard deviations."""
 SEEN_LOG_WIDTH = 0.26
 """What is left of the range on a card that was swept: the law's own error, which no sweep takes
-away. Of 22 own steps, of a card that the fit had seen and with the kind of model left out, the
+away. Of 24 own steps, of a card that the fit had seen and with the kind of model left out, the
 third largest error is 0.21 (``docs/accuracy.md``); a quarter more: they are steps of one card."""
 CPU_LOG_WIDTH = 0.25
 """The same of a step on CPUs: ten small models, none of which the law was fitted to, were up to

@@ -132,7 +132,10 @@ class GrowthWatch:
         if self._steps < FIRST_LOOK:
             return
         self._now_and_then("names", lambda: self._watch.look(self._steps))
-        self._now_and_then("counts", lambda: self._watch.count(self._steps))
+        if self._steps == FIRST_LOOK:  # before it is what the first steps make once
+            self._timed("counts", lambda: self._watch.count(self._steps))
+        else:
+            self._now_and_then("counts", lambda: self._watch.count(self._steps))
         if self._made_from_s:
             self._now_and_then("made", lambda: self._made.look(self._steps), MADE_COST_RATIO)
 
