@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.engines.rendezvous.tf_config import free_ports
 from tfdyno.jobs.doctor.cluster import ClusterRequest
 from tfdyno.jobs.doctor.cluster_local import doctor_local
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 pytestmark = pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="made for Linux")
+
+
+@contextlib.contextmanager
+def port_before_a_taken_one() -> Iterator[int]:
+    """A free port, while something listens on the next."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = int(taken.getsockname()[1]) - 1
+            try:
+                socket.create_server(("127.0.0.1", port)).close()
+            except OSError:  # another test has it: the next two
+                continue
+            yield port
+            return
 
 
 def test_processes_of_this_machine_meet_and_are_judged(
@@ -30,13 +48,10 @@ def test_processes_of_this_machine_meet_and_are_judged(
 
 
 def test_a_port_that_is_taken_ends_all_in_one_sentence(tmp_path: Path) -> None:
-    (port,) = free_ports(1)
-    asked = ClusterRequest(output=str(tmp_path), nodes=2, port=port, is_quick=True, wait_s=60.0)
-    with (
-        socket.create_server(("127.0.0.1", port + 1)),
-        pytest.raises(ToolError, match=rf"port {port + 1} of worker 1 is taken"),
-    ):
-        doctor_local(asked)
+    with port_before_a_taken_one() as port:
+        asked = ClusterRequest(output=str(tmp_path), nodes=2, port=port, is_quick=True, wait_s=60.0)
+        with pytest.raises(ToolError, match=rf"port {port + 1} of worker 1 is taken"):
+            doctor_local(asked)
 
 
 @pytest.mark.tf
