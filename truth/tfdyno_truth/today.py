@@ -266,7 +266,8 @@ def swept(known: Sequence[Case], folder: Path, tell: Callable[[str], None]) -> t
         plain = fits[row.architecture]
         after = with_sweep(plain, gpu, card, same_software=True, reference=reference())
         one, other = _case(row, folder, plain), _case(row, folder, after)
-        assert one and other
+        assert one
+        assert other
         assert after.swept
         found.append(Swept(
             case=one, before_s=one.predict(plain.values), after_s=other.predict(after.values),
