@@ -133,16 +133,21 @@ def device_limit_bytes(device: str) -> int:
 class PeakMemory:
     """Reads the peak since ``reset``."""
 
+    @property
+    def is_of_a_card(self) -> bool:
+        """Whether TensorFlow's allocator of a GPU is read, and not the whole process."""
+        return bool(tf.config.list_logical_devices("GPU"))
+
     def reset(self) -> None:
         """Forget what was held so far."""
-        if tf.config.list_logical_devices("GPU"):
+        if self.is_of_a_card:
             tf.config.experimental.reset_memory_stats("GPU:0")
         with contextlib.suppress(OSError):
             CLEAR.write_text(RESET_PEAK)
 
     def read(self) -> tuple[int, str]:
         """Return bytes, and what they are of: ``allocator`` (the first GPU) or ``process``."""
-        if tf.config.list_logical_devices("GPU"):
+        if self.is_of_a_card:
             return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]), "allocator"
         return _resident_peak_bytes(), "process"
 

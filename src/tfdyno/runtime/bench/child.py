@@ -106,6 +106,8 @@ class _Bench:
         from tfdyno.runtime.recipe.apply import verify
 
         verify(self.plan.recipe)
+        if self.memory.is_of_a_card:
+            self.memory.reset()  # what XLA and cuDNN try while they compile is held by no step
         if reference_speed.is_needed():
             self.reference = reference_speed.ReferenceSpeed()
             self.clock.beside = self.reference.measure
