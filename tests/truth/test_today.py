@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,15 @@ def test_left_out_means_not_seen(found: Found) -> None:
         assert min(one.fitted_s, one.model_s, one.outer_s) > 0.0
     resnets = [one for one in found.judged if one.case.row.architecture == "resnet"]
     assert any(one.fitted_s != one.model_s for one in resnets)
+
+
+def test_steps_of_the_swept_machine_are_told_by_fits_without_their_kind(found: Found) -> None:
+    unseen = {one.case.name: one.model_s for one in found.judged if one.case.row.table == OWN}
+    assert len(found.swept) == 7
+    for one in found.swept:  # the same step, measured at another time
+        assert one.before_s == pytest.approx(unseen[one.case.name])
+        assert one.after_s != pytest.approx(one.before_s)
+        assert abs(math.log(one.after_s / one.case.row.step_s)) <= one.log_width_ratio
 
 
 def test_rows_with_a_reason_are_judged_and_not_learned_from(known: list[Case]) -> None:

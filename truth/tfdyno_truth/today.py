@@ -28,7 +28,7 @@ from tfdyno_truth.toml import WIDTHS
 from tfdyno_truth.weighted import quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.generation import Framework
 
     Floats = NDArray[np.float64]
+    Values = Mapping[tuple[str, str], float]
 
 OWN = "own"
 SWEPT = STEPS.parent / "swept"
@@ -205,7 +206,7 @@ def parameters() -> dict[tuple[str, str], Parameter]:
     }
 
 
-def fit(seen: Sequence[Case]) -> dict[tuple[str, str], float]:
+def fit(seen: Sequence[Case]) -> Values:
     """Fit the constants that are marked as fitted, by robust least squares on log(step).
 
     A prior on the logarithm holds what the cases do not identify. Constants of a generation that
@@ -244,7 +245,7 @@ def _group(row: Row) -> tuple[str, ...]:
     return (*row.group, row.execution, row.source)
 
 
-def _by_generation(values: Mapping[tuple[str, str], float]) -> dict[str, dict[str, float]]:
+def _by_generation(values: Values) -> dict[str, dict[str, float]]:
     shared = {name: value for (generation, name), value in values.items() if not generation}
     return {
         one.name: {**shared, **{n: v for (g, n), v in values.items() if g == one.name}}
@@ -252,20 +253,43 @@ def _by_generation(values: Mapping[tuple[str, str], float]) -> dict[str, dict[st
     }
 
 
-def swept(known: Sequence[Case], folder: Path, tell: Callable[[str], None]) -> tuple[Swept, ...]:
-    """Predict the steps of the machine that was swept, each by a fit without its kind of model."""
+def judge(known: Sequence[Case], folder: Path, tell: Callable[[str], None]) -> Found:
+    """Fit on everything, then leave models, and models, cards and sources at once, out."""
+    tell("everything seen")
+    whole = fit(known)
+    by_model = _left_out(known, lambda a, b: a.row.architecture == b.row.architecture, tell)
+    outer = _left_out(known, _alike, tell)
+    judged = tuple(
+        Judged(
+            case=case,
+            fitted_s=_predicted(case, whole),
+            model_s=_predicted(case, without_model),
+            outer_s=_predicted(case, without_alike),
+        )
+        for case, without_model, without_alike in zip(known, by_model, outer, strict=True)
+    )
+    kinds = [case.row.architecture for case in known]
+    return Found(
+        values=_by_generation(whole), judged=judged, widths=widths(judged),
+        swept=_swept(dict(zip(kinds, by_model, strict=True)), folder),
+    )  # fmt: skip
+
+
+def _swept(fits: Mapping[str, Values], folder: Path) -> tuple[Swept, ...]:
+    """Predict the steps of the machine that was swept, each by the fit without its kind of model.
+
+    Args:
+        fits: By the kind that each has not seen; steps of other kinds are left out.
+        folder: Kernel records.
+    """
     card = read_card_file(SWEPT / SWEEP)
-    gpu = find(card.card)
-    fits: dict[str, TimeModel] = {}
-    found = []
+    gpu, found = find(card.card), []
     for row in own_rows(SWEPT / STEPS.name):
         if row.architecture not in fits:
-            tell(f"swept: {row.architecture}")
-            seen = [one for one in known if one.row.architecture != row.architecture]
-            fits[row.architecture] = _model_of(generation_of(row), fit(seen))
-        plain = fits[row.architecture]
+            continue
+        plain = _model_of(generation_of(row), fits[row.architecture])
         after = with_sweep(plain, gpu, card, same_software=True, reference=reference())
-        one, other = _case(row, folder, plain), _case(row, folder, after)
+        one, other = _case(row, folder), _case(row, folder, after)
         assert one
         assert other
         assert after.swept
@@ -276,7 +300,7 @@ def swept(known: Sequence[Case], folder: Path, tell: Callable[[str], None]) -> t
     return tuple(found)
 
 
-def _model_of(generation: str, values: Mapping[tuple[str, str], float]) -> TimeModel:
+def _model_of(generation: str, values: Values) -> TimeModel:
     """The shipped law with the constants of a fit."""
     model, own = time_model(generation), _by_generation(values)[generation]
     parameters = {
@@ -285,49 +309,29 @@ def _model_of(generation: str, values: Mapping[tuple[str, str], float]) -> TimeM
     return replace(model, parameters=parameters)
 
 
-def judge(known: Sequence[Case], folder: Path, tell: Callable[[str], None]) -> Found:
-    """Fit on everything, then leave models, and models, cards and sources at once, out."""
-    tell("everything seen")
-    whole = fit(known)
-    predicted = _predict(known, whole)
-    by_model = _left_out(known, lambda a, b: a.row.architecture == b.row.architecture, tell)
-    outer = _left_out(known, _alike, tell)
-    judged = tuple(
-        Judged(case=case, fitted_s=a, model_s=b, outer_s=c)
-        for case, a, b, c in zip(known, predicted, by_model, outer, strict=True)
-    )
-    return Found(
-        values=_by_generation(whole), judged=judged, widths=widths(judged),
-        swept=swept(known, folder, tell),
-    )  # fmt: skip
-
-
 def _alike(one: Case, other: Case) -> bool:
     """Whether a case tells of another: same kind of model, same chip, or same source."""
     a, b = one.row, other.row
     return a.architecture == b.architecture or a.chip == b.chip or a.source == b.source
 
 
-def _predict(some: Iterable[Case], values: Mapping[tuple[str, str], float]) -> list[float]:
-    known = _by_generation(values)
-    return [case.predict(known[case.generation]) for case in some]
+def _predicted(case: Case, values: Values) -> float:
+    return case.predict(_by_generation(values)[case.generation])
 
 
 def _left_out(
     known: Sequence[Case],
     alike: Callable[[Case, Case], bool], tell: Callable[[str], None],
-) -> list[float]:  # fmt: skip
-    """Predict every case by constants that saw nothing like it."""
+) -> list[Values]:  # fmt: skip
+    """Return for every case constants that saw nothing like it."""
     folds: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
     for index, case in enumerate(known):
         folds[tuple(i for i, other in enumerate(known) if not alike(case, other))].append(index)
-    found = [0.0] * len(known)
+    found: dict[int, Values] = {}
     for number, (seen, mine) in enumerate(folds.items(), 1):
         tell(f"fold {number} of {len(folds)}")
-        values = fit([known[i] for i in seen])
-        for index, step_s in zip(mine, _predict([known[i] for i in mine], values), strict=True):
-            found[index] = step_s
-    return found
+        found |= dict.fromkeys(mine, fit([known[i] for i in seen]))
+    return [found[index] for index in range(len(known))]
 
 
 def widths(judged: Sequence[Judged]) -> dict[str, BucketWidth]:

@@ -68,14 +68,12 @@ unseen, but 1.22 of ResNet-50, 1.19 of EfficientNet and 1.30 of DCGAN. A time fo
 each call does no better. Why BERT-base waits so much longer than those is not known."""
 SWEPT_PROSE = """\
 `truth/own/swept`: steps of one machine (an H200 on 2026-11-27), and what `tfdyno calibrate
---seconds 30` found there at most ten minutes before. Constants have seen no row of the kind of
-model; the priors stand as above. The host of that machine was slower than the one that the law was
-learned on, which the sweep tells and no data sheet does. Five of the seven are steps of the table
-above, which took 0.91 to 1.02 of this time on the other machine.
+--seconds 30` found there eleven minutes before or less. Constants have seen no row of the kind
+of model; the priors stand as above. The host was slower than the one that the law was learned on,
+which the sweep tells and no data sheet does. Five of the seven are steps of the table above, which
+took 0.91 to 1.02 of this time when they were measured first.
 
-Told within 8 %: {plain} of {all} without the sweep, {swept} with it. VGG-16 without XLA and the GRU
-are no more right with it, and a sweep is of its machine alone: used for the steps of the table
-above, it makes their mean error 11.7 % of 10.4."""
+Told within 8 %: {plain} of {all} without the sweep, {swept} with it."""
 MODERN_PROSE = """\
 `truth/published/modern.csv`. Rows are averaged in groups of one model, card, precision and mode.
 *Host-bound* are image models at a batch below 16 and steps that the source calls so: the host

@@ -11,7 +11,7 @@ from tests.model.steps import convolution, kernel, program
 from tfdyno.catalog.gpus import find
 from tfdyno.core.choose.time_model import BucketWidth
 from tfdyno.model.time import intervals
-from tfdyno.model.time.intervals import around, model_family, with_call
+from tfdyno.model.time.intervals import around, model_family, with_unmeasured_call
 from tfdyno.model.time.kernel_table import KernelTable
 
 if TYPE_CHECKING:
@@ -117,8 +117,6 @@ def test_the_interval_is_symmetric_in_the_logarithm(best: float, half: float) ->
 
 
 def test_a_call_that_was_not_measured_may_take_more_and_says_so() -> None:
-    plain, known = around(1e-3, 0.0), found()
-    step_s, one = with_call(plain, known, "infer/graph")
+    step_s, one = with_unmeasured_call(around(1e-3, 0.0), found())
     assert (step_s.low, step_s.best, step_s.high) == pytest.approx((1e-3, 1e-3, 2.5e-3))
     assert one.reasons[-1].startswith("up to 1.5 ms more")
-    assert with_call(plain, known, "infer/xla") == (plain, known)

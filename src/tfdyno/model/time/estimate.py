@@ -161,8 +161,8 @@ def _time(program: Program, case: StepCase) -> _Timed:
     )  # fmt: skip
     width = swept_width(plain, program, case.batch_size, case.gpu, model.swept, timing.work)
     step_s = intervals.around(best, width.log_half_width_ratio)
-    if timing.work is not None:
-        step_s, width = intervals.with_call(step_s, width, f"{case.mode}/{case.execution}")
+    if timing.graph is not None and case.mode == "infer":
+        step_s, width = intervals.with_unmeasured_call(step_s, width)
     return _Timed(
         setting=setting,
         terms_s={

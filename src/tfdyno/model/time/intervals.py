@@ -40,9 +40,9 @@ UNSEEN_FACTOR = 1.25
 """How much wider the range of a step is on a card of a compute capability that no step of today's
 software was measured on. Judgement: of products, those of a card left out err 1.3 times as much
 (8.2 against 6.3 %, ``docs/accuracy-products.md``); no step on such a card is there to say more."""
-UNMEASURED_CALL_S = {"infer/graph": 1.5e-3}
-"""Mode and execution -> what the host may take of a call beyond what is told. Four small networks
-on an H200 took 0.8 to 1.9 ms more than told, in a call with three operations of some tenth of a
+UNMEASURED_CALL_S = 1.5e-3
+"""What the host may take of a call of inference without XLA beyond what is told. Four small
+networks on an H200 took 0.8 to 1.9 ms more, in a call with three operations of some tenth of a
 millisecond too many (``docs/accuracy.md``); no step of that kind was measured rightly."""
 LAUNCH_BOUND_SHARE = 0.3
 """Share of launch and host time in a step above which it counts as launch-bound."""
@@ -173,23 +173,12 @@ def unseen(gpu: Gpu, execution: str) -> bool:
     return first is not None and int(gpu.compute_capability.split(".")[0]) >= first
 
 
-def with_call(step_s: Interval, width: Width, how: str) -> tuple[Interval, Width]:
-    """Return the range and its reasons with what the host may take where that was not measured.
-
-    Args:
-        step_s: The range by the width.
-        width: Of the step, priced by kernels.
-        how: Mode and execution, as ``infer/graph``.
-    """
-    more_s = UNMEASURED_CALL_S.get(how, 0.0)
-    if not more_s:
-        return step_s, width
-    reason = (
-        f"up to {more_s * 1e3:g} ms more: what the host takes of such a call ({how}) was not "
-        "measured"
-    )
+def with_unmeasured_call(step_s: Interval, width: Width) -> tuple[Interval, Width]:
+    """Return the range of inference without XLA with what the host may take, and its reasons."""
+    more = f"{UNMEASURED_CALL_S * 1e3:g} ms"
+    reason = f"up to {more} more: what the host takes of inference without XLA was not measured"
     return (
-        replace(step_s, high=step_s.high + more_s),
+        replace(step_s, high=step_s.high + UNMEASURED_CALL_S),
         replace(width, reasons=(*width.reasons, reason)),
     )
 

@@ -110,29 +110,3 @@ def test_names_are_told_when_the_code_that_has_them_is_over(found: dict[str, Any
 
 def test_of_many_looks_some_are_kept(found: dict[str, Any]) -> None:
     assert found["most"] / 2 <= found["looks"] <= found["most"]
-
-
-UNNAMED = """
-import tensorflow as tf
-from tfdyno.runtime.diagnose.growth.suspects import SuspectWatch
-
-def told(*, kept, in_rings):
-    watch, held = SuspectWatch(), []
-    watch.count(0)
-    once = [tf.ones(2) for _ in range(100)]
-    watch.count(3)
-    for step in range(4, 34):
-        held += [tf.ones(2) for _ in range(kept)]
-        for _ in range(in_rings):
-            ring = [tf.ones(2)]
-            ring.append(ring)
-    watch.count(33)
-    return [[one.kind, one.bytes_per_step > 0] for one in watch.found()]
-
-result = {"kept": told(kept=3, in_rings=0), "dropped": told(kept=0, in_rings=3)}
-"""
-
-
-def test_neither_what_the_first_steps_make_nor_what_waits_to_be_collected_is_growth() -> None:
-    found = dict(in_tensorflow(UNNAMED))
-    assert found == {"kept": [["tensors", True]], "dropped": []}

@@ -179,3 +179,30 @@ def test_the_course_of_each_memory_is_kept_thinned_to_its_last_step(alone: dict[
     # By hand: 512 KiB a step.
     steps, grown_bytes = (last - first for first, last in zip(steady[0], steady[-1], strict=True))
     assert grown_bytes == pytest.approx(steps * 2**19, rel=0.2)
+
+
+ONCE = """
+import tensorflow as tf
+from tfdyno.runtime.diagnose.growth.watched import GrowthWatch
+
+def suspects(*, kept, in_rings):
+    watch, held, once = GrowthWatch(), [], []
+    watch.start()
+    for step in range(1, 41):
+        if step == 2:
+            once = tuple(tf.ones(2) for _ in range(100))
+        held += [tf.ones(2) for _ in range(kept)]
+        for _ in range(in_rings):
+            ring = [tf.ones(2)]
+            ring.append(ring)
+        watch.step()
+    watch.facts()
+    watch.stop()
+    return [one.kind for one in watch._watch.found()]
+
+result = {"kept": suspects(kept=3, in_rings=0), "dropped": suspects(kept=0, in_rings=3)}
+"""
+
+
+def test_neither_what_the_first_steps_make_nor_what_waits_to_be_collected_is_growth() -> None:
+    assert dict(in_tensorflow(ONCE)) == {"kept": ["tensors"], "dropped": []}

@@ -139,15 +139,10 @@ class SuspectWatch:
         return _once(found) + self._uncounted(found)
 
     def _uncounted(self, named: Sequence[Suspect]) -> list[Suspect]:
-        """Live objects that become more though no name of the user's was seen to hold them.
-
-        What the first steps make once, as the state of an optimizer, is no growth: it counts from
-        the first look after them.
-        """
+        """Live objects that become more though no name of the user's was seen to hold them."""
         found = []
-        counts = [one for one in self._counts if one.step > 0]
         for kind, title in _TITLES.items():
-            series = [(one.step, int(getattr(one, kind))) for one in counts]
+            series = [(one.step, int(getattr(one, kind))) for one in self._counts]
             if len(series) > 2 and series[-1][1] < series[-2][1]:
                 series.pop()  # what goes with a script that is over tells nothing
             low, best = rising(series, noise=NOISE[kind])
@@ -155,7 +150,7 @@ class SuspectWatch:
                 continue
             each = 0.0
             if kind == "tensors":
-                more = counts[len(series) - 1].tensor_bytes - counts[0].tensor_bytes
+                more = self._counts[len(series) - 1].tensor_bytes - self._counts[0].tensor_bytes
                 each = TENSOR_BYTES + max(0.0, more) / max(1, series[-1][1] - series[0][1])
             made = f"; what stays is made at {self.made_at}" if self.made_at else ""
             words = f"{series[-1][1]:,} live {title}, {best:.1f} more with each step{made}"

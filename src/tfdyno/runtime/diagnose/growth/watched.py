@@ -106,11 +106,10 @@ class GrowthWatch:
     _costs: dict[str, float] = field(default_factory=dict)
 
     def start(self) -> None:
-        """Begin, with a first count of what is alive: that takes longest, and is in no step."""
+        """Begin, with first looks at names: they take longest, and are in no step."""
         self._watch = SuspectWatch(self.callbacks, self.model)
         self._counters.open()
         self._devices = {name: _Series() for name in self._counters.devices}
-        self._timed("counts", lambda: self._watch.count(0))
         for _ in range(2):  # the first one reads files; what the second takes is what they cost
             self._timed("names", lambda: self._watch.look(0))
         self._checked_s = time.perf_counter()
@@ -132,10 +131,8 @@ class GrowthWatch:
         if self._steps < FIRST_LOOK:
             return
         self._now_and_then("names", lambda: self._watch.look(self._steps))
-        if self._steps == FIRST_LOOK:  # before it is what the first steps make once
-            self._timed("counts", lambda: self._watch.count(self._steps))
-        else:
-            self._now_and_then("counts", lambda: self._watch.count(self._steps))
+        # The first count is at once, in the warm-up: before it is what the first steps make once.
+        self._now_and_then("counts", lambda: self._watch.count(self._steps))
         if self._made_from_s:
             self._now_and_then("made", lambda: self._made.look(self._steps), MADE_COST_RATIO)
 
