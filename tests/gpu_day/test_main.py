@@ -54,8 +54,12 @@ def test_a_day_of_one_step_leaves_page_json_logs_and_telemetry_and_goes_on(tmp_p
 
     again = gpu_day("--cpu", "--only", "doctor", "--out", out)
     assert (again.returncode, "holds a day already" in again.stderr) == (2, True)
-    on = gpu_day("--cpu", "--only", "doctor,estimate,export", "--out", out, "--resume")
+    began = document(out)["about"]
+    on = gpu_day("--cpu", "--only", "doctor,estimate,export", "--out", out, "--resume",
+                 "--seconds", "300")  # fmt: skip
     assert on.returncode == 0
+    both = document(out)["about"]
+    assert (both["date"], both["seconds_s"]) == (began["date"], began["seconds_s"] + 300.0)
     assert "doctor:" not in on.stderr  # it is over
     assert status(out) == {"doctor": "passed", "estimate": "skipped", "export": "skipped"}
 

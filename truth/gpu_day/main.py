@@ -164,7 +164,10 @@ def _book(out: Path, card: Card | None, asked: argparse.Namespace) -> Book:
         try:
             told = json.loads(file.read_text(encoding="utf-8"))
             rows = {raw["name"]: row_of(raw) for raw in told["steps"]}
-            before = told["about"]["card"]
+            first = told["about"]
+            before = first["card"]
+            about["date"] = first.get("date", about["date"])
+            about["seconds_s"] += first.get("seconds_s", 0.0)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise WrongUseError(f"{file} cannot be read: {error}") from None
         if before != about["card"]:
