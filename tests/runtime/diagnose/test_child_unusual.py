@@ -93,9 +93,15 @@ ON_BATCH = (
     "        m.train_on_batch(x[:16], y[:16])\n"
     "    m.evaluate(x, y, batch_size=4, verbose=0)\n"
 )
-TWO_MODELS = (
-    "m, other = model(), keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])\n"
-    "other.compile('sgd', 'mse')\n"
+TWO_MODELS = (  # so wide that most of a step is their work, however busy the machine is
+    "def wide():\n"
+    "    m = keras.Sequential([keras.Input((8,))])\n"
+    "    m.add(keras.layers.Dense(2000))\n"
+    "    m.add(keras.layers.Dense(2000))\n"
+    "    m.add(keras.layers.Dense(4))\n"
+    "    m.compile('sgd', 'mse')\n"
+    "    return m\n"
+    "m, other = wide(), wide()\n"
     "while True:\n"
     "    m.train_on_batch(x[:16], y[:16])\n"
     "    other.train_on_batch(x[:16], y[:16])\n"

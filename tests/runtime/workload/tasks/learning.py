@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tfdyno.catalog.tasks import find_task
+from tfdyno.catalog.tasks import DIGITS, FASHION, find_task
 
 Trained: TypeAlias = Callable[..., dict[str, Any]]
 WAYS = ("whole", "shuffled", "still")
@@ -15,14 +15,15 @@ def assert_learns(name: str, trained: Trained, *, ways: tuple[str, ...] = WAYS) 
     """The goal of the catalogue is reached on what data set there is."""
     goal, found = find_task(name).goal, trained(name, *ways)["whole"]
     print(name, found["data_set"], found["history"])  # shown with -s, and when it fails
-    assert found["data_set"] in {"Fashion-MNIST", "scikit-learn digits"}
+    assert found["data_set"] in {FASHION, DIGITS}
     assert found["samples"] == goal.images
-    assert goal.reached(found["history"]), found["history"]
+    assert goal.reached(found["history"], data_set=found["data_set"]), found["history"]
 
 
 def assert_does_not_learn(
     name: str, how: str, trained: Trained, *, ways: tuple[str, ...] = WAYS
 ) -> None:
     """A training that is broken misses the goal."""
-    history = trained(name, *ways)[how]["history"]
-    assert not find_task(name).goal.reached(history), history
+    found = trained(name, *ways)[how]
+    history, data_set = found["history"], found["data_set"]
+    assert not find_task(name).goal.reached(history, data_set=data_set), history
