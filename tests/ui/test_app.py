@@ -158,7 +158,7 @@ def test_a_difference_of_what_is_not_there_is_refused(shelf: Running, query: str
 
 def test_results_are_for_who_has_the_token(shelf: Running) -> None:
     for path in ("/api/results", "/api/difference?before=a&after=b", "/api/live",
-                 "/api/events?id=a&from=0", "/api/recipe"):  # fmt: skip
+                 "/api/events?id=a&from=0", "/api/recipe", "/api/project"):  # fmt: skip
         assert shelf.get(path, authorization="")[0] == 401
 
 

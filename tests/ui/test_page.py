@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import tomllib
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode
 
@@ -11,6 +12,7 @@ from tests import chromium
 from tests.ui.browsing import READY, WIDER, needs_browser, put, shown
 from tests.ui.what_ifs import GIVEN, MODEL
 
+from tfdyno.cli.main import main
 from tfdyno.core.recipe.recipe_file import read_recipe
 from tfdyno.ui import page
 from tfdyno.ui.texts import LANGUAGES, TEXTS
@@ -377,6 +379,13 @@ def test_a_browser_that_stores_nothing_keeps_the_token_from_page_to_page(
         tab.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
 
 
+def wait_for(file: Path) -> None:
+    end_s = time.monotonic() + chromium.PATIENCE_S
+    while not file.exists():
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+
+
 @needs_browser
 @pytest.mark.browser
 def test_the_settings_become_a_recipe_that_is_downloaded(
@@ -386,18 +395,40 @@ def test_the_settings_become_a_recipe_that_is_downloaded(
     tab.open("about:blank")
     tab.open(server.url.replace("#", "#gpu=t4&batch_size=16&precision=mixed_float16&"))
     tab.wait(READY)
-    assert shown(tab, "#toml") == ""
+    assert shown(tab, "#recipe-toml") == ""
     tab.run("document.getElementById('as-recipe').click();")
-    tab.wait("document.getElementById('toml').textContent")
-    assert 'precision = "mixed_float16"' in shown(tab, "#toml")
+    tab.wait("document.getElementById('recipe-toml').textContent")
+    assert 'precision = "mixed_float16"' in shown(tab, "#recipe-toml")
     assert "Card, Offers." in shown(tab, "#recipe-told")
     assert shown(tab, "#cmd-write").startswith("tfdyno recipe show --set precision=mixed_float16")
     tab.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    tab.run("document.getElementById('download').click();")
-    end_s = time.monotonic() + chromium.PATIENCE_S
-    while not (tmp_path / "recipe.toml").exists():
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
+    tab.run("document.getElementById('recipe-download').click();")
+    wait_for(tmp_path / "recipe.toml")
     assert read_recipe(tmp_path / "recipe.toml").batch_size == 16
     put(tab, "batch_size", 32)
-    assert shown(tab, "#toml") == ""  # it would be of other settings
+    assert shown(tab, "#recipe-toml") == ""  # it would be of other settings
+
+
+@needs_browser
+@pytest.mark.browser
+def test_the_settings_become_steps_that_a_project_runs(
+    tab: Page, server: Running, tmp_path: Path
+) -> None:
+    tab.size(1180, 1000)
+    tab.open("about:blank")
+    tab.open(server.url.replace("#", "#gpu=t4&batch_size=16&usd_per_h=0.3&"))
+    tab.wait(READY)
+    tab.run("document.getElementById('as-project').click();")
+    tab.wait("document.getElementById('project-toml').textContent")
+    assert shown(tab, "#recipe-toml") == ""
+    assert shown(tab, "#cmd-do") == "tfdyno run"
+    tab.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    tab.run("document.getElementById('project-download').click();")
+    file = tmp_path / "project.toml"
+    wait_for(file)
+    assert main(["run", str(file), "--dry-run", "--quiet"]) == 0
+    steps = tomllib.loads(file.read_text())["steps"]
+    assert steps["advise"]["usd-per-h"] == 0.3
+    assert {one["batch-size"] for one in (steps["estimate"], steps["advise"])} == {16}
+    put(tab, "batch_size", 32)
+    assert shown(tab, "#project-toml") == ""

@@ -19,7 +19,7 @@ from tfdyno.jobs.project.live import LiveReader
 from tfdyno.jobs.project.results import Reader
 from tfdyno.ui import answers, page
 from tfdyno.ui.guard import Guard, error, refusal
-from tfdyno.ui.recipe import recipe_answer
+from tfdyno.ui.recipe import project_answer, recipe_answer
 from tfdyno.ui.settings import read_settings
 from tfdyno.ui.texts import LANGUAGES
 from tfdyno.ui.traces import NotTraced, Traces
@@ -65,10 +65,9 @@ def app_of(given: Workload | None, *, folder: Path, token: str, port: int) -> AS
     ):
         routes.append(Route(path, _asking(partial(_what_if, answering, given, traces), lane)))
     reader, live, watched = Reader(folder=folder), LiveReader(folder=folder), _Lane()
+    for path, writing in (("/api/recipe", recipe_answer), ("/api/project", project_answer)):
+        routes.append(Route(path, _asking(partial(_file_of, writing, given), quick)))
     routes += [
-        Route(
-            "/api/recipe", _asking(lambda query: recipe_answer(read_settings(query), given), quick)
-        ),
         Route("/api/results", _asking(lambda _: answers.results_answer(reader), slow)),
         Route("/api/live", _asking(lambda _: answers.live_answer(live), watched)),
         Route("/api/events", _asking(partial(answers.events_answer, live), watched)),
@@ -113,6 +112,12 @@ async def _state(content: bytes, traces: Traces, _request: Request) -> Response:
 
 def _what_if(answering: Answering, given: Workload | None, traces: Traces, query: Query) -> bytes:
     return answering(read_settings(query), given, traces)
+
+
+def _file_of(
+    writing: Callable[[Settings, Workload | None], bytes], given: Workload | None, query: Query
+) -> bytes:
+    return writing(read_settings(query), given)
 
 
 def _asking(

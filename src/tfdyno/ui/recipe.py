@@ -1,13 +1,15 @@
-"""The settings of the page as a recipe: a file, and the commands that write it and train by it."""
+"""The settings of the page as a file: a recipe, or the steps of a project, and their commands."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import to_json
+from tfdyno.core.project.file import FILE
 from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import Recipe, diff, from_settings
 from tfdyno.core.recipe.recipe_file import FILE_NAME, to_toml
+from tfdyno.render.project.start import project_steps
 from tfdyno.ui import settings
 
 if TYPE_CHECKING:
@@ -41,16 +43,34 @@ def recipe_answer(asked: Settings, given: Workload | None) -> bytes:
     """
     workload = settings.workload_of(asked, given)
     recipe = recipe_of(asked)
-    changes = [f"{name}={value}" for name, (_, value) in diff(Recipe(), recipe).items()]
-    written = [word for change in changes for word in ("--set", change)]
+    show = ["tfdyno", "recipe", "show", *_set_words(recipe), "-o", FILE_NAME]
+    train = settings.train_words(asked, workload, ["--recipe", FILE_NAME])
     plain = settings.Settings(workload=asked.workload, gpu="", offers="every")
     left = [one for one in _LEFT_OUT if getattr(asked, one) != getattr(plain, one)]
-    return to_json(
-        {
-            "file": FILE_NAME,
-            "toml": to_toml(recipe),
-            "write": settings.command_line(["tfdyno", "recipe", "show", *written, "-o", FILE_NAME]),
-            "train": settings.command_line(settings.train_words(asked, workload, FILE_NAME)),
-            "left_out": left,
-        }
+    return _file(FILE_NAME, to_toml(recipe), left, write=show, train=train)
+
+
+def project_answer(asked: Settings, given: Workload | None) -> bytes:
+    """Answer with steps of a project: the step's estimate, its cost, and the training, with data.
+
+    Raises:
+        UsageError: The workload is not one of the page, or no run can have the settings together.
+    """
+    workload = settings.workload_of(asked, given)
+    commands = (
+        settings.step_words(asked, workload),
+        settings.run_words(asked, workload),
+        settings.train_words(asked, workload, _set_words(recipe_of(asked))),
     )
+    text = project_steps([words[1:] for words in commands if words])
+    return _file(FILE, text, [], look=["tfdyno", "run", "--dry-run"], do=["tfdyno", "run"])
+
+
+def _set_words(recipe: Recipe) -> list[str]:
+    changes = diff(Recipe(), recipe).items()
+    return [word for name, (_, value) in changes for word in ("--set", f"{name}={value}")]
+
+
+def _file(name: str, text: str, left_out: list[str], **commands: list[str]) -> bytes:
+    lines = {key: settings.command_line(words) for key, words in commands.items() if words}
+    return to_json({"file": name, "toml": text, "commands": lines, "left_out": left_out})

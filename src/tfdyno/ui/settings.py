@@ -147,10 +147,13 @@ def ranking_words(asked: Settings, workload: Workload) -> list[str]:
     return _words("advise", asked, workload, [*_offer_words(asked), *_run_words(asked)])
 
 
-def train_words(asked: Settings, workload: Workload, recipe: str) -> list[str]:
-    """Write the command that trains by a recipe: ``tfdyno train … --recipe FILE``."""
+def train_words(asked: Settings, workload: Workload, recipe: Iterable[str]) -> list[str]:
+    """Write the command that trains by the options of a recipe; none where there is no data."""
+    if workload.kind in ("application", "keras_file") or workload.input_spec:
+        return []
     epochs = ["--epochs", str(asked.epochs)] if asked.epochs else []
-    return ["tfdyno", "train", asked.workload, "--recipe", recipe, *epochs, *_code_words(workload)]
+    own = [*option_words(workload), *script_words(workload)]  # the script trains as a whole
+    return ["tfdyno", "train", asked.workload, *recipe, *epochs, *own]
 
 
 def command_line(words: Iterable[str]) -> str:

@@ -95,10 +95,15 @@ TEXTS: dict[str, dict[str, str]] = {
         "cmd_ranking": "every card and offer",
         "cmd_write": "writes this file",
         "cmd_train": "trains by it",
+        "cmd_look": "says what would run, and why",
+        "cmd_do": "runs its steps",
         "as_recipe": "Save as recipe",
+        "as_project": "Save as project steps",
         "download": "Download",
         "recipe_lead": "How to train, as a file for tfdyno train and bench. Not in it, since it "
         "does not say where and how long: {left}.",
+        "project_lead": "These settings as steps of a project, for the folder in which tfdyno ui "
+        "runs. A project that is there already takes the tables [steps.…] into its own file.",
         "figure_memory": "Bar: {held} of {usable} held",
         "figure_split": "Bar: {parts}",
         "figure_pareto": "{count} choices by hours and cost; the table below has them",
@@ -249,10 +254,15 @@ TEXTS: dict[str, dict[str, str]] = {
         "cmd_ranking": "所有显卡和报价",
         "cmd_write": "写出这个文件",
         "cmd_train": "按它训练",
+        "cmd_look": "说明会运行什么、为什么",
+        "cmd_do": "运行其中的步骤",
         "as_recipe": "保存为配方",
+        "as_project": "保存为项目步骤",
         "download": "下载",
         "recipe_lead": "训练方式，作为 tfdyno train 和 bench 的文件。"
         "配方不说在哪里运行、运行多久，所以其中没有：{left}。",
+        "project_lead": "以这些设置为步骤的项目文件，放到运行 tfdyno ui 的文件夹。"
+        "若那里已有项目，请把 [steps.…] 各表加入它的文件。",
         "figure_memory": "条形图：占用 {held}，可用 {usable}",
         "figure_split": "条形图：{parts}",
         "figure_pareto": "{count} 个选择的时长和费用；见下表",

@@ -237,30 +237,32 @@
       el("dd", {}, t[`cmd_${name}`], button));
   };
 
-  // ---- the settings as a recipe, which the browser keeps and nobody else ----
+  // ---- the settings as a recipe or steps of a project: the browser keeps them, nobody else ----
   const LEFT_OUT = { gpu: t.gpu, samples: t.samples, usd_per_h: t.price, offers: t.offers };
-  let recipe;
-  const showRecipe = (is) => {
-    at("recipe").hidden = !is;
-    at("as-recipe").setAttribute("aria-expanded", is);
+  const SAVED = ["recipe", "project"];
+  const files = {};
+  const showFile = (name, is) => {
+    at(name).hidden = !is;
+    at(`as-${name}`).setAttribute("aria-expanded", is);
   };
-  const askRecipe = async () => {
+  const askFile = async (name) => {
     const { signal } = current;
-    const { status: code, body } = await fetched(`/api/recipe?${settings()}`, signal);
+    const { status: code, body } = await fetched(`/api/${name}?${settings()}`, signal);
     if (signal.aborted) return;
-    at("recipe-told").classList.toggle("wrong", code !== 200);
-    const left = code === 200 ? body.left_out.map((name) => LEFT_OUT[name]).join(", ") : "";
-    at("recipe-told").textContent = body.error ?? say(t.recipe_lead, { left });
-    for (const id of ["toml", "download", "recipe-commands"]) at(id).hidden = code !== 200;
-    recipe = body;
-    at("toml").textContent = body.toml ?? "";
-    at("recipe-commands").replaceChildren(...["write", "train"].filter((name) => body[name])
-      .map((name) => command(name, body[name])));
-    showRecipe(true);
+    const { commands = {}, toml = "", left_out = [] } = body;
+    at(`${name}-told`).classList.toggle("wrong", code !== 200);
+    const left = left_out.map((one) => LEFT_OUT[one]).join(", ");
+    at(`${name}-told`).textContent = body.error ?? say(t[`${name}_lead`], { left });
+    for (const part of ["toml", "download", "commands"]) at(`${name}-${part}`).hidden = code !== 200;
+    files[name] = body;
+    at(`${name}-toml`).textContent = toml;
+    at(`${name}-commands`).replaceChildren(
+      ...Object.entries(commands).map(([key, line]) => command(key, line)));
+    showFile(name, true);
   };
-  const download = () => {
-    const url = URL.createObjectURL(new Blob([recipe.toml], { type: "application/toml" }));
-    el("a", { href: url, download: recipe.file }).click();
+  const download = (name) => {
+    const url = URL.createObjectURL(new Blob([files[name].toml], { type: "application/toml" }));
+    el("a", { href: url, download: files[name].file }).click();
     setTimeout(() => URL.revokeObjectURL(url), 10000);
   };
 
@@ -315,7 +317,7 @@
     const query = settings();
     history.replaceState(null, "", `#${query}`);
     document.body.dataset.ready = "false";
-    showRecipe(false);
+    SAVED.forEach((name) => showFile(name, false));
     PANELS.forEach((name) => ask(name, query, current).catch((wrong) => {
       if (wrong.name !== "AbortError") answered(name, 0, { error: String(wrong) });
     }));
@@ -379,9 +381,11 @@
       if (String(given) !== String(settings())) { put(over(given)); changed(0); }
     });
     at("more").addEventListener("click", () => { all = !all; drawRanking(shown.ranking); });
-    at("as-recipe").addEventListener("click", () => at("recipe").hidden
-      ? askRecipe().catch(() => {}) : showRecipe(false));
-    at("download").addEventListener("click", download);
+    for (const name of SAVED) {
+      at(`as-${name}`).addEventListener("click", () => at(name).hidden
+        ? askFile(name).catch(() => {}) : showFile(name, false));
+      at(`${name}-download`).addEventListener("click", () => download(name));
+    }
     at("share").addEventListener("click", () => copy(at("share"), address(), t.shared));
     let wide = innerWidth;
     addEventListener("resize", () => {
