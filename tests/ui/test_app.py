@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -10,7 +12,7 @@ import pytest
 from tests import past_runs
 from tests.past_runs import DOCUMENTS
 from tests.ui.running import Running, running
-from tests.ui.what_ifs import MODEL
+from tests.ui.what_ifs import MODEL, of_command
 
 from tfdyno.core.choose.workload import Workload
 from tfdyno.store.run_events import RunEvents
@@ -36,6 +38,24 @@ def test_each_panel_has_its_command_and_its_document(server: Running) -> None:
         assert status == 200
         assert found["command"].startswith("tfdyno ")
         assert key in found["document"]
+
+
+def test_each_browser_is_answered_in_its_language(server: Running) -> None:
+    """The sentences are those of the command with ``--lang``; two readers at once keep theirs."""
+    paths = [f"/api/{panel}?{urlencode(ASKED)}" for panel in ("step", "ranking")]
+    for path in paths:
+        server.json(path)  # traced
+    languages = ("en", "zh") * 8
+    with ThreadPoolExecutor(len(languages)) as readers:
+        for path in paths:
+            ask = partial(server.json, path)
+            found = list(readers.map(lambda one, ask=ask: ask(accept_language=one), languages))
+            for language, (status, answer) in zip(languages, found, strict=True):
+                assert status == 200
+                printed = json.loads(of_command(answer["command"], "--lang", language))
+                assert answer["document"] == printed
+        headlines = [answer["document"]["headline"] for _, answer in found[:2]]
+        assert [one.isascii() for one in headlines] == [True, False]
 
 
 def test_your_own_price_is_what_the_run_costs(server: Running) -> None:

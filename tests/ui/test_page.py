@@ -13,9 +13,10 @@ from tests.ui.browsing import READY, WIDER, needs_browser, put, shown
 from tests.ui.what_ifs import GIVEN, MODEL
 
 from tfdyno.cli.main import main
+from tfdyno.core.base.language import LANGUAGES
 from tfdyno.core.recipe.recipe_file import read_recipe
 from tfdyno.ui import page
-from tfdyno.ui.texts import LANGUAGES, TEXTS
+from tfdyno.ui.texts import TEXTS
 from tfdyno.view.draw.palette import BY_NAME
 
 if TYPE_CHECKING:

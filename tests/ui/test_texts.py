@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from tfdyno.core.base.language import LANGUAGES, Language
 from tfdyno.ui.page import FILES, PAGES
-from tfdyno.ui.texts import LANGUAGES, TEXTS
+from tfdyno.ui.texts import TEXTS
 
 FRAME = {"lang", "json", "other", "page_title", "pages", "button", "main", "scripts"}
 """What the frame is filled with beside words."""
@@ -20,12 +21,13 @@ def used() -> set[str]:
     found = set(re.findall(r"\{\{(\w+)\}\}", page)) - FRAME
     found |= {name for one in PAGES.values() for name in (one.title, one.link, one.button) if name}
     found |= set(re.findall(r"\bt\.(\w+)", script))
-    found |= {f"cmd_{name}" for name in ("step", "run", "ranking", "write", "train")}
+    found |= {f"cmd_{name}" for name in ("step", "run", "ranking", "write", "train", "look", "do")}
+    found |= {f"{name}_lead" for name in ("recipe", "project")}
     return found
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_text_that_the_page_shows_is_in_the_table(language: str) -> None:
+def test_every_text_that_the_page_shows_is_in_the_table(language: Language) -> None:
     assert used() - set(TEXTS[language]) == set()
 
 
@@ -36,7 +38,7 @@ def test_no_text_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_each_language_has_all_texts_with_the_same_places(language: str) -> None:
+def test_each_language_has_all_texts_with_the_same_places(language: Language) -> None:
     assert set(TEXTS[language]) == set(TEXTS["en"])
     for name, text in TEXTS["en"].items():
         wanted = re.findall(r"\{\w+\}", text)

@@ -75,13 +75,13 @@ def of_page(ask: Ask, asked: Settings, traces: Traces) -> tuple[bytes, str]:
     return whole[whole.index(b'"document":') + len(b'"document":') : -1], command
 
 
-def of_command(command: str) -> bytes:
+def of_command(command: str, *more: str) -> bytes:
     """Give what the command prints: the document, or the sentence of its refusal."""
     out, told = io.StringIO(), io.StringIO()
     words = shlex.split(command)[1:]
     place = words.index("--") if "--" in words else len(words)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told):
-        code = main([*words[:place], "--json", "--quiet", *words[place:]])
+        code = main([*words[:place], "--json", "--quiet", *more, *words[place:]])
     if code == 0:
         return out.getvalue().strip().encode()
     return told.getvalue().strip().removeprefix("tfdyno: ").encode()

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.base.language import LANGUAGES
 from tfdyno.jobs.choose.market import NoOfferError
 from tfdyno.jobs.project.live import LiveReader
 from tfdyno.jobs.project.results import Reader
@@ -21,8 +22,8 @@ from tfdyno.ui import answers, page
 from tfdyno.ui.guard import Guard, error, refusal
 from tfdyno.ui.recipe import project_answer, recipe_answer
 from tfdyno.ui.settings import read_settings
-from tfdyno.ui.texts import LANGUAGES
 from tfdyno.ui.traces import NotTraced, Traces
+from tfdyno.words.base.language import answering as in_language
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
+    from tfdyno.core.base.language import Language
     from tfdyno.core.choose.workload import Workload
     from tfdyno.ui.settings import Settings
 
@@ -100,9 +102,14 @@ def _file(path: str, content: bytes, kind: str) -> Route:
 
 async def _page(contents: dict[str, bytes], request: Request) -> Response:
     asked = request.query_params.get("lang", "")
+    found = contents.get(asked) or contents[_language(request)]
+    return Response(found, media_type="text/html")
+
+
+def _language(request: Request) -> Language:
+    """Return the first language that the browser asks for, if it is spoken here."""
     first = request.headers.get("accept-language", "")[:2].lower()
-    found = next((one for one in (asked, first) if one in contents), LANGUAGES[0])
-    return Response(contents[found], media_type="text/html")
+    return next((one for one in LANGUAGES if one == first), LANGUAGES[0])
 
 
 async def _state(content: bytes, traces: Traces, _request: Request) -> Response:
@@ -129,7 +136,8 @@ def _asking(
                 if await request.is_disconnected():  # the slider went on
                     return error(499, "nobody waits for this answer")
                 query = request.query_params.multi_items()
-                content = await to_thread.run_sync(answering, query)
+                with in_language(_language(request)):
+                    content = await to_thread.run_sync(answering, query)
         except NotTraced as making:
             return Response(to_json({"tracing": making.stage}), 202, media_type=JSON)
         except NoOfferError as wrong:

@@ -11,10 +11,11 @@ from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.tasks import PREFIX, standard_tasks
 from tfdyno.core.base import settings
 from tfdyno.core.base.codec import to_json
+from tfdyno.core.base.language import LANGUAGES, Language
 from tfdyno.core.base.version import PACKAGE
 from tfdyno.core.choose.hardware import VENDOR
 from tfdyno.ui.settings import APPLICATIONS, KERAS
-from tfdyno.ui.texts import LANGUAGES, TEXTS
+from tfdyno.ui.texts import TEXTS
 from tfdyno.view.base.template import script_safe
 from tfdyno.view.draw.palette import variables
 
@@ -93,7 +94,7 @@ def state(given: Workload | None) -> bytes:
     )  # fmt: skip
 
 
-def _page(path: str, language: str) -> str:
+def _page(path: str, language: Language) -> str:
     page, texts = PAGES[path], TEXTS[language]
     words = {name: html.escape(text) for name, text in texts.items()}
     other = LANGUAGES[LANGUAGES.index(language) - 1]

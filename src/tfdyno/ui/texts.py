@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-LANGUAGES = ("en", "zh")
-"""The first is that of whoever asks for no other."""
-TEXTS: dict[str, dict[str, str]] = {
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.language import Language
+
+TEXTS: dict[Language, dict[str, str]] = {
     "en": {
         "title": "tfdyno: what if?",
         "skip": "Skip to the answer",

@@ -34,7 +34,8 @@ const page = (() => {
   });
   const fetched = async (path, signal) => {
     try {
-      const answer = await fetch(path, { signal, headers: { authorization: `Bearer ${token}` } });
+      const headers = { authorization: `Bearer ${token}`, "accept-language": document.documentElement.lang };
+      const answer = await fetch(path, { signal, headers });
       const text = await answer.text();
       try { return { status: answer.status, body: JSON.parse(text) }; } catch {
         return { status: 502, body: { error: say(t.no_words, { status: answer.status }) } };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,9 @@ VARIABLE = "TFDYNO_LANG"
 CONTEXT = "||"
 """Behind it a key says which meaning of a short word is translated: ``memory||bottleneck``."""
 _SPOKEN: list[Language] = [ENGLISH]
-"""Of this process, the last one holds: a command answers one reader."""
+"""Of this process, the last one holds: a command answers one reader, from whatever thread."""
+_ASKED: ContextVar[Language | None] = ContextVar("asked", default=None)
+"""Of one question to a server, which answers several readers at once; None: as the process."""
 
 
 def say(sentence: str, /, **figures: object) -> str:
@@ -30,8 +33,8 @@ def say(sentence: str, /, **figures: object) -> str:
             the tests find it, or what ``say_later`` has marked.
         figures: What is put in, by name.
     """
-    if _SPOKEN[-1] != ENGLISH:
-        sentence = _sentences(_SPOKEN[-1]).get(sentence, sentence)
+    if (language := spoken()) != ENGLISH:
+        sentence = _sentences(language).get(sentence, sentence)
     if CONTEXT in sentence:
         sentence = sentence.partition(CONTEXT)[0]
     return sentence.format_map(figures) if figures else sentence
@@ -39,7 +42,7 @@ def say(sentence: str, /, **figures: object) -> str:
 
 def has_sentence(sentence: str) -> bool:
     """Return whether another language than English is spoken, and has the sentence."""
-    return _SPOKEN[-1] != ENGLISH and sentence in _sentences(_SPOKEN[-1])
+    return spoken() != ENGLISH and sentence in _sentences(spoken())
 
 
 def say_later(sentence: str) -> str:
@@ -49,7 +52,7 @@ def say_later(sentence: str) -> str:
 
 def spoken() -> Language:
     """Return the language of the answer."""
-    return _SPOKEN[-1]
+    return _ASKED.get() or _SPOKEN[-1]
 
 
 @contextlib.contextmanager
@@ -60,6 +63,16 @@ def speaking(language: Language) -> Iterator[None]:
         yield
     finally:
         _SPOKEN.pop()
+
+
+@contextlib.contextmanager
+def answering(language: Language) -> Iterator[None]:
+    """Let the sentences that this thread or task makes meanwhile be in a language."""
+    before = _ASKED.set(language)
+    try:
+        yield
+    finally:
+        _ASKED.reset(before)
 
 
 def joined(sentences: Iterable[str]) -> str:
