@@ -5,6 +5,7 @@ Standard library only, because the child may run in the user's own interpreter.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 MOST_RAISED = 20_000
 """Characters of an exception that are told; one of XLA may hold a whole program."""
+AUTOGRAPH = "__autograph_generated_file"
+"""How modules begin that TensorFlow writes into the temporary folder, one for each function that it
+traces; it removes them in a handler at exit."""
 Progress = Callable[[str], None]
 
 
@@ -63,6 +67,10 @@ def leave(code: int) -> None:
     """End the process at once: threads and exit handlers of the user's code are not waited for."""
     sys.stdout.flush()
     sys.stderr.flush()
+    for name, module in list(sys.modules.items()):
+        if name.startswith(AUTOGRAPH) and (file := getattr(module, "__file__", None)):
+            with contextlib.suppress(OSError):
+                Path(file).unlink()
     os._exit(code)
 
 
