@@ -73,7 +73,7 @@ UNTESTED_MODULES = {
     # Fields without logic: core/base/test_codec.py and the nouns' own tests below.
     "core/base/untyped", "core/base/language", "core/doctor/machine_facts", "core/choose/software",
     # What a child process runs: the tests of jobs/choose/trace.py and compile.py start it.
-    "runtime/trace/bridge", "process/child", "runtime/compile/child", "runtime/trace/count",
+    "runtime/trace/bridge", "runtime/compile/child", "runtime/trace/count",
     "runtime/base/keras2", "runtime/workload/loop_step", "runtime/trace/recurrent",
     "runtime/workload/standins", "runtime/trace/step_jax",
     # Read by kernels/hlo/test_plan.py and test_buffers.py.
