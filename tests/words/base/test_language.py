@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import re
 import string
 import tomllib
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.recipe.recipe_words import MEANINGS
+from tfdyno.core.recipe.retreat import CRASHED
 from tfdyno.words.base import amounts, language
 from tfdyno.words.base.language import (
     CONTEXT,
@@ -71,6 +74,14 @@ TRANSLATED = (
     "view/memory/figure_held.py",
     "view/memory/page.py",
     "view/memory/text.py",
+    "view/train/layout_text.py",
+    "view/train/preview_text.py",
+    "view/train/progress.py",
+    "view/train/text.py",
+    "words/recipe/retreats.py",
+    "words/recipe/settings.py",
+    "words/train/notes.py",
+    "jobs/train/preview.py",
     "jobs/choose/_anchors.py",
     "jobs/choose/_compose.py",
     "jobs/choose/_feeding.py",
@@ -111,6 +122,7 @@ NOT_SAID = {
     " --output size.json", " --spare 1", "own price", "price and speed",
     "a page needs a workload with a card",
     " --batch-size {} --precision ",
+    '{"event": "layout"', "a layout", "precision = float8",
 }  # fmt: skip
 """States that nouns carry as data, and what stands between figures."""
 
@@ -122,6 +134,17 @@ def literals(node: ast.expr) -> Iterator[str]:
     elif isinstance(node, ast.IfExp):
         yield from literals(node.body)
         yield from literals(node.orelse)
+
+
+def of_tables() -> dict[str, str]:
+    """Sentences that stand in tables of lower layers, which cannot mark them."""
+    faults = SOURCE / "rules" / "compiler" / "data"
+    titles = [one["title"] for one in tomllib.loads((faults / "faults.toml").read_text()).values()
+              if "title" in one]  # fmt: skip
+    steps = csv.DictReader((faults / "steps.csv").read_text().splitlines())
+    found = dict.fromkeys([*titles, CRASHED], "faults.toml")
+    found |= dict.fromkeys((step["words"] for step in steps), "steps.csv")
+    return found | dict.fromkeys(MEANINGS.values(), "recipe_words.py")
 
 
 @cache
@@ -141,6 +164,7 @@ def said() -> dict[str, str]:
                 found |= dict.fromkeys(literals(node.args[0]), name)
             if called == "plural" and len(node.args) > 1 and name in TRANSLATED:
                 found |= {f"{{number}} {noun}": name for noun in literals(node.args[1])}
+    found |= of_tables()
     for path in sorted(SOURCE.glob("view/templates/*.j2")):
         for match in re.finditer(r'say\("([^"]*)"', path.read_text()):
             found[match[1]] = path.name
@@ -313,3 +337,12 @@ def test_a_language_that_is_not_spoken_is_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TFDYNO_LANG", "fr")
     with pytest.raises(UsageError, match="TFDYNO_LANG is 'fr'"):
         language_of_reader()
+
+
+def test_a_text_of_a_record_is_told_in_the_language_of_the_answer() -> None:
+    sentences = ("{workload} has changed since the run was started",)
+    text = "a b.py has changed since the run was started"
+    assert language.retold(text, sentences) == text
+    with speaking("zh"):
+        assert language.retold(text, sentences) == "a b.py 自训练开始后有改动"
+        assert language.retold(f"{text}, too", sentences) == f"{text}, too"

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import command, flag, group, option
-from tfdyno.cli.options import PYTHON, UNSAFE, WAIT_FREE, Filled, recipe_from
+from tfdyno.cli.options import LANG, PYTHON, UNSAFE, WAIT_FREE, Filled, recipe_from
 from tfdyno.cli.progress import progress_line
 from tfdyno.cli.train.train_options import How, Watched, What, kept_settings
 from tfdyno.cli.train.train_progress import train_progress
 from tfdyno.cli.workload_options import INPUT_SHAPES, CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
 from tfdyno.core.recipe.recipe import from_settings, typed
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +41,7 @@ class _Options(WorkloadOptions):
     python: str | None = PYTHON
     unsafe: bool = UNSAFE
     told: Watched = group(Watched)
+    lang: Language | None = LANG
 
 
 @command(_Options)
@@ -96,7 +99,7 @@ def _request(
         chosen = auto_recipe(workload, gpu=card, visible=visible, progress=progress)
         recipe = from_settings(changes, chosen.recipe)
         reasons = {name: why for name, why in chosen.reasons.items() if name not in changes}
-        notes = (f"The recipe is for {chosen.target}.", *chosen.notes)
+        notes = (say("The recipe is for {target}.", target=chosen.target), *chosen.notes)
     elif changes or what.recipe not in (None, AUTO):
         recipe = recipe_from(None if what.recipe == AUTO else what.recipe, changes)
     request = TrainRequest(

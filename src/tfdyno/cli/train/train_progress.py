@@ -20,6 +20,8 @@ from tfdyno.view.train.progress import (
     speed_words,
     step_words,
 )
+from tfdyno.words.base.language import say
+from tfdyno.words.train.notes import stage_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,7 +90,7 @@ class _Lines:
             return
         event = read_event(line)
         if event is None:
-            self._stage(line)
+            self._stage(stage_words(line))
             return
         self._stage("")  # no stage is waited for any more
         now_s = time.monotonic()
@@ -110,7 +112,7 @@ class _Bar:
 
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
-        self._task = bar.add_task("starting", total=None, told="")
+        self._task = bar.add_task(say("starting"), total=None, told="")
 
     def progress(self, line: str) -> None:
         if layout := read_layout(line):
@@ -118,7 +120,7 @@ class _Bar:
             return
         event = read_event(line)
         if event is None:
-            self._bar.update(self._task, description=line, total=None, told="")
+            self._bar.update(self._task, description=stage_words(line), total=None, told="")
             return
         if event.kind == "epoch":
             self._print(line_words(event))

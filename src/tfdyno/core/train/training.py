@@ -21,6 +21,8 @@ CHECKPOINTS, MODEL = "checkpoints", "model.keras"
 """What lies in the folder of a run."""
 NAN_LOSS, NAN_WEIGHTS = "NaN loss", "NaN weights"
 """Why a training ended early that has nothing to go on with but an earlier checkpoint."""
+SPOT_NOTICE = "spot notice"
+"""Why it ended where the cloud takes its machine away."""
 MARKERS = "step-*.json"
 """The files in ``CHECKPOINTS`` that make a checkpoint count."""
 _TIME = re.compile(r"([\d.]+)\s*(s|min|h)")

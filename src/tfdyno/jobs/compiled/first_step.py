@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
+from tfdyno.words.base.language import say
 
 STAGES = (FIRST_STEP, FIRST_STEP_XLA)
 """What ``bench`` and ``diagnose`` say before it; ``train`` tells an event."""
@@ -67,10 +68,18 @@ class FirstStep:
         """``compiling the step of train.py (about 17 s the last time)``."""
         known = self.known
         if self.has_all:
-            last = f"about {known.kept_s:.0f} s the last time; " if known.kept_s > TOLD_S else ""
-            return f"first step of {self.title} ({last}its programs are kept, nothing to compile)"
-        last = f"about {known.compiled_s:.0f} s the last time" if known.compiled_s else ""
-        return f"compiling the step of {self.title} ({last or 'for the first time here'})"
+            last = say("about {seconds:.0f} s the last time; ", seconds=known.kept_s)
+            return say(
+                "first step of {title} ({last}its programs are kept, nothing to compile)",
+                title=self.title,
+                last=last if known.kept_s > TOLD_S else "",
+            )
+        last = say("about {seconds:.0f} s the last time", seconds=known.compiled_s)
+        return say(
+            "compiling the step of {title} ({last})",
+            title=self.title,
+            last=last if known.compiled_s else say("for the first time here"),
+        )
 
 
 def outcome_words(first: FirstStep, loaded: int, made: int) -> str:

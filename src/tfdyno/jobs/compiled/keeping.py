@@ -24,6 +24,7 @@ from tfdyno.jobs.compiled.store import is_off, program_store, why_unused
 from tfdyno.probe.base.host import this_host
 from tfdyno.probe.files.folder_events import FolderEvents
 from tfdyno.probe.python.compilers import Compiler, Framework, compiler, known_flags, machine
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +115,7 @@ def with_programs(
         else:
             session.is_whole = True
             return found, session.kept()
-    progress("a compiled program could not be kept: starting again without")
+    progress(say("a compiled program could not be kept: starting again without"))
     why = f"{store.root}: no space is left, or it cannot be written"
     return run({}, progress), Kept(notes=(_unused(why),))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
 from tfdyno.words.base.amounts import capital, listed
+from tfdyno.words.base.language import ENGLISH, speaking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,7 +45,8 @@ def names(holders: Sequence[Holder]) -> str:
     told = [_one(one) for one in holders[:NAMED]]
     if len(holders) > NAMED:
         told.append(f"{len(holders) - NAMED} more")
-    return listed(told)
+    with speaking(ENGLISH):  # as the sentences round it, which errors and records hold
+        return listed(told)
 
 
 def blame(held: Iterable[HeldCard]) -> str:

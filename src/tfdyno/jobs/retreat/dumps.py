@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tfdyno.words.base.language import say
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,6 +32,6 @@ def without_programs(output: Callable[[str], object]) -> Callable[[str], None]:
         inside = bool(_BEGINS.search(line)) and line.lstrip().startswith(
             ("HloModule", "hlo_module")
         )
-        output("(XLA printed its program; the log of the run has it)" if inside else line)
+        output(say("(XLA printed its program; the log of the run has it)") if inside else line)
 
     return hear

@@ -14,6 +14,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat, as_run, flags_of, is_compiling
 from tfdyno.engines.process.process import ChildCrash
 from tfdyno.rules.compiler import Fault, fault_in, next_step
+from tfdyno.words.recipe.retreats import step_line
 
 Result = TypeVar("Result")
 
@@ -140,12 +141,6 @@ def failed(
     error.raised = text
     _note(error, done)
     return error
-
-
-def step_line(subject: str, step: Retreat, done: str = "run") -> str:
-    """Return what is told when a step back is taken: the fault and what follows, in one line."""
-    cause = step.cause.rstrip(".")
-    return f"XLA failed to compile {subject}: {cause}; it is {done} again {step.way}."
 
 
 def _is_unfit(error: TfdynoError, step: Retreat) -> bool:

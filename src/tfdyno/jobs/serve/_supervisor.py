@@ -25,12 +25,12 @@ from tfdyno.core.messages.serve import (
     TableInUse,
 )
 from tfdyno.jobs.child.recipe_env import AUTO_CLUSTERING
-from tfdyno.jobs.retreat.retreating import step_line
 from tfdyno.jobs.serve._backend import Backend, error_of, scratch_folder, start_backend
 from tfdyno.jobs.serve._front import ServeFront
 from tfdyno.jobs.serve._request import Ready
 from tfdyno.jobs.serve._versions import Wanted
 from tfdyno.rules.compiler import fault_in, next_step
+from tfdyno.words.recipe.retreats import step_line
 
 if TYPE_CHECKING:
     from tfdyno.core.recipe.retreat import Retreat
@@ -251,7 +251,7 @@ class Supervisor:
             return False
         self.retreats[backend.wanted.mark] = (*done, step)
         subject = f"version {backend.wanted.version}"
-        self.told.notice(step_line(subject, step, "started"))
+        self.told.notice(step_line(subject, step, is_served=True))
         return True
 
     def _hear_front(self, event: Event) -> None:

@@ -13,6 +13,7 @@ from tfdyno.jobs.choose import estimate as estimating
 from tfdyno.jobs.choose.trace import trace
 from tfdyno.jobs.holders.found_cards import found_cards
 from tfdyno.jobs.train.train import check, default_folder, planned, shown
+from tfdyno.words.base.language import say, say_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,7 +28,7 @@ _OF_MEMORY = (
     "fits_verified", "max_batch_size", "max_batch_verified", "memory_measured_on",
     "process_memory_bytes", "rematerialisation", "max_batch_rematerialisation",
 )  # fmt: skip
-NO_GPU = "No time or memory: there is no GPU here. Name one with --gpu."
+NO_GPU = say_later("No time or memory: there is no GPU here. Name one with --gpu.")
 
 
 def preview(
@@ -59,7 +60,7 @@ def preview(
     notes: tuple[str, ...] = ()
     if card is None:
         traced = trace(workload, progress=progress).trace
-        notes = (NO_GPU,)
+        notes = (say(NO_GPU),)
     else:
         asked = estimating.EstimateRequest(
             workload=workload,
@@ -128,6 +129,6 @@ def _left_out(recipe: Recipe, found: Estimate | None) -> tuple[str, ...]:
     names += ["precision = float8"] if recipe.precision == "float8" else []
     if not found:
         return ()
-    time = ("The memory is that with remat; the time leaves out what is computed again.",)
-    told = (f"The estimate does not count {' and '.join(names)}.",) if names else ()
-    return (*(time if counted else ()), *told)
+    time = (say("The memory is that with remat; the time leaves out what is computed again."),)
+    told = (say("The estimate does not count {what}.", what=say(" and ").join(names)),)
+    return (*(time if counted else ()), *(told if names else ()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.store.cache import sha256_of
+from tfdyno.words.base.language import ENGLISH, speaking
 from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def differences_from(
     record: RunRecord, recipe: Recipe, workload: Workload, *, given: Recipe | None, data: str
 ) -> list[str]:
-    """Return what is asked for otherwise than the run of a folder has it, in words.
+    """Return what is asked for otherwise than the run of a folder has it, in English words.
 
     Args:
         record: Of the folder.
@@ -41,7 +42,8 @@ def differences_from(
     if given:
         given = replace(given, seed=recipe.seed if given.seed is None else given.seed)
         for name, (was, is_now) in diff(recipe, given).items():
-            words = value_words(name, was), value_words(name, is_now)
+            with speaking(ENGLISH):  # as the error that tells it
+                words = value_words(name, was), value_words(name, is_now)
             found.append(f"its {name} is {words[0]}, not {words[1]}")
     return found
 

@@ -19,7 +19,13 @@ from tfdyno.core.messages.train import TRAIN, TRAIN_ON_JAX, Train, TrainOnJax
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat, told_of
 from tfdyno.core.train.jax_plan import JaxPlan
-from tfdyno.core.train.training import CHECKPOINTS, MARKERS, RunSettings, TrainOutcome
+from tfdyno.core.train.training import (
+    CHECKPOINTS,
+    MARKERS,
+    SPOT_NOTICE,
+    RunSettings,
+    TrainOutcome,
+)
 from tfdyno.engines.rendezvous.tf_config import (
     Task,
     chief_of,
@@ -257,7 +263,7 @@ def _once(
     outcome = replace(outcome, notes=(*room.notes, *outcome.notes))
     if notices and outcome.stopped:
         said = (*outcome.notes, notices[0].sentence)
-        outcome = replace(outcome, stopped="spot notice", notes=said)
+        outcome = replace(outcome, stopped=SPOT_NOTICE, notes=said)
     return Session(
         outcome=outcome,
         environment=environment_of(outcome.software, variables),

@@ -21,6 +21,7 @@ from tfdyno.core.train.layout import (
 )
 from tfdyno.view.base.text import WIDTH, paint, table, wrapped
 from tfdyno.words.base.amounts import plural
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,12 +45,15 @@ def headline(layout: Layout) -> str:
     slots = ""
     if layout.whole_slot_bytes:
         held, all_ = format_bytes(layout.slot_bytes), format_bytes(layout.whole_slot_bytes)
-        slots = f" and {held} of {all_} of the optimizer"
-    rules = "as tfdyno proposes" if layout.is_proposed else "by your rules"
-    share = f" ({own / whole:.0%})" if whole else ""
-    return (
-        f"Mesh {layout.mesh}, {rules}: each device holds {format_bytes(own)} of "
-        f"{format_bytes(whole)} of weights{share}{slots}."
+        slots = say(" and {held} of {whole} of the optimizer", held=held, whole=all_)
+    return say(
+        "Mesh {mesh}, {rules}: each device holds {own} of {whole} of weights{share}{slots}.",
+        mesh=layout.mesh,
+        rules=say("as tfdyno proposes") if layout.is_proposed else say("by your rules"),
+        own=format_bytes(own),
+        whole=format_bytes(whole),
+        share=say(" ({share:.0%})", share=own / whole) if whole else "",
+        slots=slots,
     )
 
 
@@ -58,15 +62,22 @@ def warnings(layout: Layout) -> list[str]:
     said = []
     if left := unmatched(layout):
         named = [f"{one.path} {format_bytes(one.bytes)}" for one in left[:_MOST_NAMED]]
-        more = f" and {len(left) - _MOST_NAMED} more" * (len(left) > _MOST_NAMED)
-        total = format_bytes(sum(one.bytes for one in left))
-        are = "are" if len(left) > 1 else "is"
-        match = "match" if len(left) > 1 else "matches"
+        more = ""
+        if len(left) > _MOST_NAMED:
+            more = say(" and {count} more", count=len(left) - _MOST_NAMED)
         said.append(
-            f"{plural(len(left), 'kernel')} {match} no rule and {are} whole on every device, "
-            f"{total}: {', '.join(named)}{more}."
+            say(
+                "{kernels} match no rule and are whole on every device, {total}: {names}{more}."
+                if len(left) > 1
+                else "{kernels} matches no rule and is whole on every device, {total}: {names}"
+                "{more}.",
+                kernels=plural(len(left), "kernel||weights"),
+                total=format_bytes(sum(one.bytes for one in left)),
+                names=", ".join(named),
+                more=more,
+            )
         )
-    said += [f"The rule '{pattern}' matches nothing." for pattern in layout.idle_rules]
+    said += [say("The rule '{pattern}' matches nothing.", pattern=one) for one in layout.idle_rules]
     return said
 
 
@@ -84,7 +95,15 @@ def layout_text(layout: Layout, *, width: int = WIDTH, colour: bool = False) -> 
         blocks.append(wrapped(sentence, width=width, first=mark, rest="  "))
     blocks.append(
         table(
-            ("kernel", "", "shape", "split", "on each device", "bytes", "of"),
+            (
+                say("kernel||weights"),
+                "",
+                say("shape"),
+                say("split"),
+                say("on each device"),
+                say("bytes"),
+                say("of"),
+            ),
             _rows(layout),
             align="<><<<>>",
             width=width,
@@ -110,7 +129,7 @@ def _rows(layout: Layout) -> list[tuple[str, ...]]:
     if others:
         held = sum(bytes_per_device(one, layout.mesh) for one in others)
         total = sum(one.bytes for one in others)
-        name = f"{len(others)} of one dimension"
+        name = say("{count} of one dimension", count=len(others))
         rows.append((name, "", "", "", "", format_bytes(held), format_bytes(total)))
     return rows
 
@@ -118,12 +137,12 @@ def _rows(layout: Layout) -> list[tuple[str, ...]]:
 def _row(alike: Sequence[Placed], layout: Layout) -> tuple[str, ...]:
     one, count = alike[0], len(alike)
     part = shard_shape(one.shape, one.axes, layout.mesh)
-    split = ",".join(name or WHOLE for name in one.axes) if any(one.axes) else "whole"
+    split = ",".join(name or WHOLE for name in one.axes) if any(one.axes) else say("whole")
     return (
         one.path,
         f"×{count}" if count > 1 else "",
         _shape(one.shape),
-        split if one.rule else "no rule",
+        split if one.rule else say("no rule"),
         _shape(part) if part != one.shape else "",
         format_bytes(count * bytes_per_device(one, layout.mesh)),
         format_bytes(count * one.bytes),

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.units import HOUR_S, format_bytes, significant
 from tfdyno.words.base.amounts import short_hours
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_KNOWN = frozenset(
-    "event epoch epochs step steps seconds samples_per_s mfu eta_s memory_bytes model "
-    "samples_per_step metrics xla".split()
-)
+_KNOWN = frozenset((
+    "event", "epoch", "epochs", "step", "steps", "seconds", "samples_per_s", "mfu", "eta_s",
+    "memory_bytes", "model", "samples_per_step", "metrics", "xla",
+))  # fmt: skip
 _MOST_METRICS = 4
 
 
@@ -72,7 +73,7 @@ def _is_metric(value: object) -> bool:
 
 def place_words(event: TrainEvent) -> str:
     """Write ``epoch 2/10``."""
-    return f"epoch {event.epoch}/{event.epochs}"
+    return say("epoch {epoch}/{epochs}", epoch=event.epoch, epochs=event.epochs)
 
 
 def step_words(event: TrainEvent) -> str:
@@ -95,7 +96,7 @@ def speed_words(event: TrainEvent) -> str:
     """Write ``812 samples/s  MFU 31 %  1.2 GiB``; what is not known is left out."""
     parts = []
     if event.samples_per_s:
-        parts.append(f"{significant(event.samples_per_s)} samples/s")
+        parts.append(say("{rate} samples/s", rate=significant(event.samples_per_s)))
     if event.mfu_ratio is not None:
         parts.append(f"MFU {event.mfu_ratio:.0%}")
     if event.memory_bytes:
@@ -105,7 +106,7 @@ def speed_words(event: TrainEvent) -> str:
 
 def eta_words(event: TrainEvent) -> str:
     """Write ``ETA 12 min``; empty where it is not known."""
-    return f"ETA {short_hours(event.eta_s / HOUR_S)}" if event.eta_s else ""
+    return say("ETA {time}", time=short_hours(event.eta_s / HOUR_S)) if event.eta_s else ""
 
 
 def line_words(event: TrainEvent) -> str:

@@ -6,12 +6,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS
-from tfdyno.view.base.text import WIDTH, paint, pairs, wrapped
+from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS, SPOT_NOTICE
+from tfdyno.view.base.text import WIDTH, padded, paint, pairs, wrapped
 from tfdyno.view.train.layout_text import headline as layout_headline
 from tfdyno.view.train.layout_text import warnings
 from tfdyno.view.train.progress import named_metrics
 from tfdyno.words.base.amounts import plural
+from tfdyno.words.base.language import joined, say, say_later
 from tfdyno.words.bench.measurement import (
     device_words,
     environment_words,
@@ -19,12 +20,21 @@ from tfdyno.words.bench.measurement import (
     recipe_words,
     seconds_words,
 )
+from tfdyno.words.train.notes import notes_words
 
 if TYPE_CHECKING:
     from tfdyno.core.doctor.finding import Finding
     from tfdyno.core.train.training import TrainOutcome
     from tfdyno.view.train.document import TrainReport
 
+_COLUMN = 11
+"""Where the text of a finding begins, beside its labels."""
+_STOPPED = {
+    "SIGTERM": say_later(" stopped when asked to (SIGTERM or Ctrl-C)"),
+    NAN_LOSS: say_later(" stopped at a NaN loss"),
+    NAN_WEIGHTS: say_later(" stopped at weights that are NaN"),
+    SPOT_NOTICE: say_later(" stopped by spot notice"),
+}
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
 
@@ -44,7 +54,7 @@ def train_text(told: TrainReport, *, width: int = WIDTH, colour: bool = False) -
     ]
     if told.resume_command:
         command = paint(told.resume_command, "cyan", colour=colour)
-        blocks.append(f"Go on with:\n  {command}")
+        blocks.append(say("Go on with:\n  {command}", command=command))
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -54,60 +64,79 @@ def headline(told: TrainReport) -> str:
     name = PurePath(told.reference.partition(":")[0]).name or told.reference
     name = told.reference if told.reference.startswith(("task:", "keras:")) else name
     learned = metrics_words(outcome)
-    length = f"after {plural(outcome.epochs, 'epoch')} ({plural(outcome.steps, 'step')})"
-    if not outcome.epochs:
-        length = f"after {plural(outcome.steps, 'step')}"
-    has_run = outcome.samples_per_s > 0  # else it was finished before
-    spent = f"in {seconds_words(outcome.seconds_s)}" if has_run else ""
-    rate = f", {significant(outcome.samples_per_s)} samples/s" if has_run else ""
-    head = f"{name}{_stopped(outcome)}{':' if learned else ''}"
-    return f"{' '.join(filter(None, (head, learned, length, spent)))}{rate}."
+    steps = plural(outcome.steps, "step")
+    length = say("{epochs} ({steps})", epochs=plural(outcome.epochs, "epoch"), steps=steps)
+    spent = ""
+    if outcome.samples_per_s > 0:  # else it was finished before
+        spent = say(
+            " in {time}, {rate} samples/s",
+            time=seconds_words(outcome.seconds_s),
+            rate=significant(outcome.samples_per_s),
+        )
+    return say(
+        "{name}{stopped}: {learned} after {length}{spent}."
+        if learned
+        else "{name}{stopped} after {length}{spent}.",
+        name=name,
+        stopped=_stopped(outcome),
+        learned=learned,
+        length=length if outcome.epochs else steps,
+        spent=spent,
+    )
 
 
 def metrics_words(outcome: TrainOutcome) -> str:
     """Return the metrics of the last epoch: the loss first, those of the validation last."""
     last = {name: values[-1] for name, values in outcome.history.items() if values}
-    return ", ".join(named_metrics(last))
+    return say(", ").join(named_metrics(last))
 
 
 def facts(told: TrainReport) -> list[tuple[str, str]]:
     """List where everything is, and what the numbers rest on; empty words: nothing is known."""
     outcome = told.outcome
-    kept = plural(len(outcome.checkpoints), "checkpoint")
+    kept = ""
     newest = PurePath(outcome.checkpoints[-1]).name if outcome.checkpoints else ""
     resumed = PurePath(outcome.resumed_from).stem if outcome.resumed_from else ""
+    if newest:
+        count = plural(len(outcome.checkpoints), "checkpoint")
+        kept = say("{checkpoints}, the newest {newest}", checkpoints=count, newest=newest)
+    device, environment = device_words(told.environment), environment_words(told.environment)
     return [
-        ("output", told.output),
-        ("model", outcome.model_path),
-        ("checkpoints", f"{kept}, the newest {newest}" if newest else ""),
-        ("went on", f"from {resumed}" if resumed else ""),
-        ("updates", _updates(outcome)),
-        ("batch", _batch(outcome)),
-        ("layout", _layout(outcome)),
-        ("memory", _memory(outcome)),
-        ("settings", recipe_words(told.recipe)),
-        ("took", "; ".join(f"{a.name}: {a.reported}" for a in outcome.applied)),
-        ("notes", " ".join(f"{note.rstrip('.')}." for note in outcome.notes)),
-        ("where", f"{device_words(told.environment)}; {environment_words(told.environment)}"),
+        (say("output"), told.output),
+        (say("model"), outcome.model_path),
+        (say("checkpoints||kept"), kept),
+        (say("went on"), say("from {checkpoint}", checkpoint=resumed) if resumed else ""),
+        (say("updates"), _updates(outcome)),
+        (say("batch"), _batch(outcome)),
+        (say("layout"), _layout(outcome)),
+        (
+            say("memory||process") if outcome.memory_kind == "process" else say("memory"),
+            _memory(outcome),
+        ),
+        (say("settings"), recipe_words(told.recipe)),
+        (say("took"), "; ".join(f"{a.name}: {a.reported}" for a in outcome.applied)),
+        (say("notes"), notes_words(outcome.notes, outcome.retreats)),
+        (say("where"), say("; ").join((device, environment))),
     ]
 
 
 def _stopped(outcome: TrainOutcome) -> str:
     if not outcome.stopped:
         return ""
-    by = {
-        "SIGTERM": "when asked to (SIGTERM or Ctrl-C)",
-        NAN_LOSS: "at a NaN loss",
-        NAN_WEIGHTS: "at weights that are NaN",
-    }
-    return f" stopped {by.get(outcome.stopped, f'by {outcome.stopped}')}"
+    if outcome.stopped in _STOPPED:
+        return say(_STOPPED[outcome.stopped])
+    return say(" stopped by {what}", what=outcome.stopped)
 
 
 def _updates(outcome: TrainOutcome) -> str:
     if outcome.updates == outcome.steps and not outcome.skipped_updates:
         return ""
-    skipped = f", {outcome.skipped_updates:,} skipped at an overflow in float16"
-    of = f"{outcome.updates:,} of the weights in {plural(outcome.steps, 'step')}"
+    skipped = say(", {count:,} skipped at an overflow in float16", count=outcome.skipped_updates)
+    of = say(
+        "{count:,} of the weights in {steps}",
+        count=outcome.updates,
+        steps=plural(outcome.steps, "step"),
+    )
     return of + (skipped if outcome.skipped_updates else "")
 
 
@@ -115,8 +144,8 @@ def _batch(outcome: TrainOutcome) -> str:
     if not outcome.global_batch_size:
         return ""
     share = outcome.global_batch_size // max(1, outcome.replica_count)
-    over = f" ({share:,} on each of {outcome.replica_count} replicas)"
-    parameters = f", {significant(outcome.parameter_count)} parameters"
+    over = say(" ({share:,} on each of {count} replicas)", share=share, count=outcome.replica_count)
+    parameters = say(", {count} parameters", count=significant(outcome.parameter_count))
     return (
         f"{outcome.global_batch_size:,}"
         + (over if outcome.replica_count > 1 else "")
@@ -127,7 +156,7 @@ def _batch(outcome: TrainOutcome) -> str:
 def _layout(outcome: TrainOutcome) -> str:
     if outcome.layout is None:
         return ""
-    return " ".join([layout_headline(outcome.layout), *warnings(outcome.layout)])
+    return joined([layout_headline(outcome.layout), *warnings(outcome.layout)])
 
 
 def _memory(outcome: TrainOutcome) -> str:
@@ -140,13 +169,15 @@ def _finding(one: Finding, width: int, colour: bool) -> str:
     sign, style = _MARKS[one.severity]
     mark = f"{paint(sign, style, colour=colour)} "
     lines = [wrapped(one.summary, width=width, first=mark, rest="  ")]
+    because, fix = (padded(f"  {name}", _COLUMN) for name in (say("because"), say("fix")))
+    rest = " " * _COLUMN
     lines += [
-        wrapped(f"{seen.source}: {seen.text}", width=width, first="  because  ", rest=" " * 11)
+        wrapped(f"{seen.source}: {seen.text}", width=width, first=because, rest=rest)
         for seen in one.evidence
     ]
     for step in one.fix:
         if step.text:
-            lines.append(wrapped(step.text, width=width, first="  fix      ", rest=" " * 11))
+            lines.append(wrapped(step.text, width=width, first=fix, rest=rest))
         if step.command:
-            lines.append(" " * 11 + paint(step.command, "cyan", colour=colour))
+            lines.append(rest + paint(step.command, "cyan", colour=colour))
     return "\n".join(lines)

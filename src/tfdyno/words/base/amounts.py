@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.settings import MOST_SAMPLES
 from tfdyno.core.base.units import GIB, HOUR_S, significant
-from tfdyno.words.base.language import has_sentence, say, say_later
+from tfdyno.words.base.language import CONTEXT, has_sentence, say, say_later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -220,6 +220,7 @@ def plural(count: int, noun: str, many: str = "") -> str:
     """
     if has_sentence(counted := f"{{number}} {noun}"):
         return say(counted, number=f"{count:,}")
+    noun = noun.partition(CONTEXT)[0]
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import string
 from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING
@@ -50,6 +52,21 @@ def say_later(sentence: str) -> str:
     return sentence
 
 
+def retold(text: str, sentences: Iterable[str]) -> str:
+    """Return an English text of a record, or of a child, in the language of the answer.
+
+    Args:
+        text: In English, as one of the sentences made it; what none of them made stays as it is.
+        sentences: Marked by ``say_later``, with a plain ``{name}`` for each figure.
+    """
+    if spoken() == ENGLISH:
+        return text
+    for sentence in sentences:
+        if found := _pattern(sentence).fullmatch(text):
+            return say(sentence, **found.groupdict())
+    return text
+
+
 def spoken() -> Language:
     """Return the language of the answer."""
     return _ASKED.get() or _SPOKEN[-1]
@@ -88,6 +105,14 @@ def language_of_reader() -> Language:
         return "zh" if asked == "zh" else "en"
     told = (os.environ.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
     return "zh" if next(filter(None, told), "").lower().startswith("zh") else ENGLISH
+
+
+@cache
+def _pattern(sentence: str) -> re.Pattern[str]:
+    """Return what a sentence looks like when its figures are in it."""
+    parts = string.Formatter().parse(sentence)
+    made = (re.escape(text) + (f"(?P<{name}>.+?)" if name else "") for text, name, *_ in parts)
+    return re.compile("".join(made), re.DOTALL)
 
 
 @cache
