@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parents[3] / "src" / "tfdyno"
 TRANSLATED = (
     "words/base/amounts.py",
+    "words/bench/comparison.py",
+    "words/bench/measurement.py",
+    "model/measure/comparison.py",
+    "model/measure/instability.py",
     "words/choose/advice.py",
     "words/choose/changes.py",
     "words/choose/explanation.py",

@@ -12,15 +12,16 @@ from tfdyno.core.base.units import format_bytes, format_si, significant
 from tfdyno.core.measure.measurement import Comparison, Verdict
 from tfdyno.core.recipe import recipe
 from tfdyno.core.recipe.retreat import as_run
-from tfdyno.model.measure.statistics import detrended, median, paired, welch
+from tfdyno.model.measure.statistics import CONFIDENCE_RATIO, detrended, median, paired, welch
 from tfdyno.model.measure.steady_part import beside_s, is_steady, steady_part
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.measure.measurement import BenchRun, Measurement
 
-CONFIDENCE_RATIO = 0.99
 SURER_RATIO = 0.995
 """The confidence at which one batch of 40 equal pairs in 58 holds two false alarms; at 99 % it is
 one in 16."""
@@ -110,15 +111,23 @@ def _obstacle(a: Measurement, b: Measurement) -> str:
         for field in fields:
             left, right = getattr(one, field), getattr(other, field)
             if left != right:
-                return f"{name}.{field} differs: {_shown(field, left)} and {_shown(field, right)}."
+                return say(
+                    "{field} differs: {left} and {right}.",
+                    field=f"{name}.{field}",
+                    left=_shown(field, left),
+                    right=_shown(field, right),
+                )
     if same := _same_after_retreat(a, b):
         return same
     for name, side in (("A", a), ("B", b)):
         count = len(_steady_runs(side))
         if count < FEWEST_RUNS:
-            return (
-                f"{name} has {count} of {len(side.runs)} runs with a steady state; "
-                f"a comparison needs {FEWEST_RUNS}."
+            return say(
+                "{name} has {count} of {all} runs with a steady state; a comparison needs {least}.",
+                name=name,
+                count=count,
+                all=len(side.runs),
+                least=FEWEST_RUNS,
             )
     return ""
 
@@ -137,9 +146,11 @@ def _same_after_retreat(a: Measurement, b: Measurement) -> str:
         return ""
     name = "A" if steps[0] else "B"
     side = a if steps[0] else b
-    return (
-        f"XLA failed to compile {name} ({side.task.retreats[-1].cause}), which ran in graph "
-        "execution as the other side did: both are the same run."
+    return say(
+        "XLA failed to compile {name} ({cause}), which ran in graph execution as the other side "
+        "did: both are the same run.",
+        name=name,
+        cause=side.task.retreats[-1].cause,
     )
 
 
@@ -233,21 +244,27 @@ def _reason(
 ) -> str:
     low, high = (f"{value:.3f}" for value in interval)
     if verdict != "no_difference":
-        said = f"The interval of {low}–{high} leaves 1 out and the effect is over 1 %"
+        said = say("The interval of {low}–{high} leaves 1 out and the effect is over 1 %",
+                   low=low, high=high)  # fmt: skip
     elif interval[0] <= 1.0 <= interval[1]:
-        said = f"The interval of {low}–{high} holds 1"
+        said = say("The interval of {low}–{high} holds 1", low=low, high=high)
     else:
-        said = f"The effect of {100 * (ratio - 1):+.2f} % is not over 1 %"
+        said = say("The effect of {change:+.2f} % is not over 1 %", change=100 * (ratio - 1))
     if runs.speeds and _tell_a_slope(runs.speeds):
-        said += "; the machine's own speed, timed beside the steps, is taken out"
+        said += say("; the machine's own speed, timed beside the steps, is taken out")
     elif runs.speeds and not runs.places and abs(_change(runs.speeds)) > 0.005:
-        speed = f"{100 * math.expm1(-_change(runs.speeds)):+.1f} %"
-        said += f"; it is wider because the machine's own speed changed by {speed}"
+        said += say(
+            "; it is wider because the machine's own speed changed by {change:+.1f} %",
+            change=100 * math.expm1(-_change(runs.speeds)),
+        )
     sizes = [side.task.batch_size for side in (a, b)]
     if sizes[0] != sizes[1]:
-        batches = f"{sizes[0]:,} and {sizes[1]:,}"
-        said += f"; samples per second compare, as the batches differ ({batches})"
-    return f"{said}."
+        said += say(
+            "; samples per second compare, as the batches differ ({first:,} and {second:,})",
+            first=sizes[0],
+            second=sizes[1],
+        )
+    return said + say(".")
 
 
 def _scaling(a: Measurement, b: Measurement, ratio: float) -> float | None:
@@ -274,9 +291,9 @@ def _differences(a: Measurement, b: Measurement) -> tuple[tuple[str, str, str], 
 def _shown(name: str, value: object) -> str:
     """Return a value in words, by the unit that its field's name ends in."""
     if isinstance(value, tuple):
-        return " + ".join(_item(one) for one in value) or "none"
+        return " + ".join(_item(one) for one in value) or say("none")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value) if value not in ("", None) else "none"
+        return str(value) if value not in ("", None) else say("none")
     if name.endswith("_bytes"):
         return format_bytes(value) if value else "0"
     return f"{value:,}" if isinstance(value, int) else significant(value)
@@ -285,7 +302,7 @@ def _shown(name: str, value: object) -> str:
 def _item(value: object) -> str:
     """Return a card by its name and limits, a step back in words, anything else as it is."""
     if words := getattr(value, "words", ""):
-        return str(words)
+        return named(str(words))
     if not dataclasses.is_dataclass(value):
         return str(value)
     parts = [str(getattr(value, "name", value))]
@@ -314,5 +331,5 @@ def compare_rates(before_per_s: Sequence[float], after_per_s: Sequence[float]) -
         interval=(low, high),
         confidence_ratio=CONFIDENCE_RATIO,
         paired=True,
-        reason=f"{len(before_per_s)} turns of each side, one after the other.",
+        reason=say("{count} turns of each side, one after the other.", count=len(before_per_s)),
     )

@@ -16,6 +16,8 @@ from tfdyno.model.measure.steady_part import (
     steady_part,
     steady_points,
 )
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,19 +59,29 @@ def _no_steady_state(measurement: Measurement) -> str:
     restless = sum(not is_steady(run) for run in runs)
     if not restless:
         return ""
-    judged = "the second half of each counts" if restless == len(runs) else "they are left out"
-    return f"{restless} of {_runs(len(runs))} found no steady state; {judged}."
+    return say(
+        "{count} of {runs} found no steady state; the second half of each counts."
+        if restless == len(runs)
+        else "{count} of {runs} found no steady state; they are left out.",
+        count=restless,
+        runs=_runs(len(runs)),
+    )
 
 
 def _few_samples(measurement: Measurement, runs: Sequence[BenchRun]) -> str:
     protocol = measurement.protocol
     counts = [len(steady_part(run).samples_s) for run in runs]
     if len(runs) < protocol.least_runs:
-        return f"{_runs(len(runs))} count; the protocol asks for {protocol.least_runs}."
+        return say(
+            "{runs} count; the protocol asks for {least}.",
+            runs=_runs(len(runs)),
+            least=protocol.least_runs,
+        )
     if min(counts, default=0) < protocol.least_samples:
-        return (
-            f"A run has {min(counts)} samples in its steady state; the protocol asks for "
-            f"{protocol.least_samples}."
+        return say(
+            "A run has {count} samples in its steady state; the protocol asks for {least}.",
+            count=min(counts),
+            least=protocol.least_samples,
         )
     return ""
 
@@ -79,9 +91,10 @@ def _noise(runs: Sequence[BenchRun]) -> str:
     spread = math.sqrt(variance(logs))
     if spread <= NOISE_LIMIT_RATIO:
         return ""
-    return (
-        f"The medians of the runs spread by {_percent(spread)} (standard deviation); up to "
-        f"{_percent(NOISE_LIMIT_RATIO)} is usual."
+    return say(
+        "The medians of the runs spread by {spread} (standard deviation); up to {limit} is usual.",
+        spread=_percent(spread),
+        limit=_percent(NOISE_LIMIT_RATIO),
     )
 
 
@@ -97,7 +110,13 @@ def _drift_over_runs(runs: Sequence[BenchRun]) -> str:
     certain = abs(slope) > student_t_quantile(0.995, len(runs) - 2.0) * error
     if not certain or abs(change) <= DRIFT_LIMIT_RATIO:
         return ""
-    return f"Steps became {_changed(change)} from the first to the last of {len(runs)} runs."
+    return say(
+        "Steps became {change} slower from the first to the last of {count} runs."
+        if change > 0
+        else "Steps became {change} faster from the first to the last of {count} runs.",
+        change=_changed(change),
+        count=len(runs),
+    )
 
 
 def _slope(places: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
@@ -126,7 +145,12 @@ def _drift_in_runs(runs: Sequence[BenchRun]) -> str:
     agreeing = sum(change * usual > 0 for change in changes)
     if abs(usual) <= DRIFT_LIMIT_RATIO or agreeing < 0.8 * len(changes):
         return ""
-    return f"Within a run, steps became {_changed(usual)} from its first to its last third."
+    return say(
+        "Within a run, steps became {change} slower from its first to its last third."
+        if usual > 0
+        else "Within a run, steps became {change} faster from its first to its last third.",
+        change=_changed(usual),
+    )
 
 
 def _throttling(runs: Sequence[BenchRun]) -> str:
@@ -140,8 +164,11 @@ def _throttling(runs: Sequence[BenchRun]) -> str:
              if n / points > THROTTLING_LIMIT_RATIO]  # fmt: skip
     if not often:
         return ""
-    named = ", ".join(f"{name} {_percent(share)}" for name, share in often)
-    return f"The card lowered its clock for part of the steady state: {named} of the time."
+    shares = say(", ").join(f"{named(name)} {_percent(share)}" for name, share in often)
+    return say(
+        "The card lowered its clock for part of the steady state: {shares} of the time.",
+        shares=shares,
+    )
 
 
 def _busy_card(runs: Sequence[BenchRun]) -> str:
@@ -157,7 +184,7 @@ def _busy_card(runs: Sequence[BenchRun]) -> str:
     )
     if most <= OTHER_MEMORY_LIMIT_BYTES:
         return ""
-    return f"Other processes held up to {format_bytes(most)} of a card."
+    return say("Other processes held up to {size} of a card.", size=format_bytes(most))
 
 
 def _busy_host(runs: Sequence[BenchRun]) -> str:
@@ -170,20 +197,21 @@ def _busy_host(runs: Sequence[BenchRun]) -> str:
     ]
     if not shares or mean(shares) <= OTHER_CPU_LIMIT_RATIO:
         return ""
-    return (
-        f"Other processes kept {_percent(mean(shares))} of the machine's CPUs busy on average; "
-        f"up to {_percent(OTHER_CPU_LIMIT_RATIO)} is usual."
+    return say(
+        "Other processes kept {share} of the machine's CPUs busy on average; up to {limit} is "
+        "usual.",
+        share=_percent(mean(shares)),
+        limit=_percent(OTHER_CPU_LIMIT_RATIO),
     )
 
 
 def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
+    return say("1 run") if count == 1 else say("{count} runs", count=count)
 
 
 def _percent(ratio: float) -> str:
-    return f"{significant(100 * ratio, 2)} %"
+    return say("{share} %", share=significant(100 * ratio, 2))
 
 
 def _changed(log_ratio: float) -> str:
-    word = "slower" if log_ratio > 0 else "faster"
-    return f"{_percent(abs(math.expm1(log_ratio)))} {word}"
+    return _percent(abs(math.expm1(log_ratio)))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NORMAL_MAD = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 RESAMPLES = 500
+CONFIDENCE_RATIO = 0.99
+"""Of the intervals of comparisons."""
 _CUT_RATIO = 0.1
 _TINY = 1e-300
 

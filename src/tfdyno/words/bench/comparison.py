@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 from tfdyno.words.bench.measurement import seconds_words, step_words, unit_of
 
 if TYPE_CHECKING:
@@ -16,18 +18,27 @@ if TYPE_CHECKING:
 def verdict_words(base: str, other: str, found: Comparison) -> str:
     """Return the answer in one sentence, such as ``B is 1.24x as fast as A (1.19–1.30, 99 %)``."""
     if found.verdict == "not_comparable":
-        return f"{other} does not compare with {base}: {found.reason}"
-    bounds = interval_words(found.interval)
-    sure = f"{found.confidence_ratio:.0%}".replace("%", " %")
+        return say("{other} does not compare with {base}: {reason}", other=other, base=base,
+                   reason=found.reason)  # fmt: skip
+    told = {
+        "base": base,
+        "other": other,
+        "ratio": ratio_words(found.ratio),
+        "bounds": interval_words(found.interval),
+        "sure": say("{share} %", share=f"{100 * found.confidence_ratio:.0f}"),
+    }
     if found.verdict == "no_difference":
-        head = f"No difference between {other} and {base}"
-        return f"{head}: {other} is {ratio_words(found.ratio)} as fast ({bounds}, {sure})."
-    return f"{other} is {ratio_words(found.ratio)} as fast as {base} ({bounds}, {sure})."
+        return say(
+            "No difference between {other} and {base}: {other} is {ratio} as fast "
+            "({bounds}, {sure}).",
+            **told,
+        )
+    return say("{other} is {ratio} as fast as {base} ({bounds}, {sure}).", **told)
 
 
 def ratio_words(ratio: float) -> str:
     """Write ``1.24x``; three decimals close to 1, where the second would hide the effect."""
-    return f"{ratio:.{_decimals(ratio)}f}x"
+    return say("{ratio}x", ratio=f"{ratio:.{_decimals(ratio)}f}")
 
 
 def interval_words(interval: tuple[float, float]) -> str:
@@ -50,13 +61,23 @@ def price_words(
     usd_per_epoch: float | None,
 ) -> str:
     """Return what a dollar buys on one offer, with the date and the source of its price."""
-    kind = offer.way
-    times = f"{machines} x " if machines > 1 else ""
-    epoch = f", {dollars(usd_per_epoch)} an epoch" if usd_per_epoch is not None else ""
-    return (
-        f"{significant(samples_per_usd)} {unit_of(task)} per US${epoch}: {times}{offer.provider} "
-        f"{offer.instance}, {offer.region}, {kind}, {dollars(offer.usd_per_h)}/h on "
-        f"{offer.priced_on} ({offer.source})"
+    machine = f"{offer.provider} {offer.instance}"
+    if machines > 1:
+        machine = say("{count} x {machine}", count=machines, machine=machine)
+    epoch = ""
+    if usd_per_epoch is not None:
+        epoch = say(", {usd} an epoch", usd=dollars(usd_per_epoch))
+    return say(
+        "{count} {unit} per US${epoch}: {machine}, {region}, {way}, {price}/h on {date} ({source})",
+        count=significant(samples_per_usd),
+        unit=say(unit_of(task)),
+        epoch=epoch,
+        machine=machine,
+        region=offer.region,
+        way=named(offer.way),
+        price=dollars(offer.usd_per_h),
+        date=offer.priced_on,
+        source=offer.source,
     )
 
 
@@ -71,7 +92,12 @@ def gap_words(found: Gap) -> str:
     """Return the measured step beside its estimate."""
     estimated_s, anchor = found.estimated_s, found.anchor
     best, bounds = step_words(estimated_s.best, (estimated_s.low, estimated_s.high))
-    measured = seconds_words(anchor.measured_s)
-    where = "inside" if found.inside else "outside"
-    factor = f"{anchor.factor_ratio:.2f} times it"
-    return f"{best} ({bounds}); measured {measured}, {factor}, {where} its interval"
+    return say(
+        "{best} ({bounds}); measured {measured}, {factor:.2f} times it, inside its interval"
+        if found.inside
+        else "{best} ({bounds}); measured {measured}, {factor:.2f} times it, outside its interval",
+        best=best,
+        bounds=bounds,
+        measured=seconds_words(anchor.measured_s),
+        factor=anchor.factor_ratio,
+    )

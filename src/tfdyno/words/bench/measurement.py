@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.words.base.amounts import listed, plural, step_unit
+from tfdyno.words.base.language import say, say_later
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import (
@@ -21,10 +22,15 @@ if TYPE_CHECKING:
 
 _IMAGE = re.compile(r"\w+\[[^,\]]+,[^,\]]+,[134]\]")
 _DATA = {
-    "own": "the workload's own data",
-    "synthetic": "one made-up batch again and again through tf.data",
-    "synthetic-device": "one made-up batch held on the device",
-    "real": "real data",
+    "own": say_later("the workload's own data"),
+    "synthetic": say_later("one made-up batch again and again through tf.data"),
+    "synthetic-device": say_later("one made-up batch held on the device"),
+    "real": say_later("real data"),
+}
+_EXECUTIONS = {
+    "xla": say_later("compiled by XLA"),
+    "graph": say_later("graph without XLA"),
+    "eager": "eager",
 }
 
 
@@ -56,34 +62,46 @@ def seconds_words(seconds: float) -> str:
 
 def rate_words(task: BenchTask, per_s: float) -> str:
     """Write ``614 images/s`` where the first input is a picture, else ``614 samples/s``."""
-    return f"{significant(per_s)} {unit_of(task)}/s"
+    return f"{significant(per_s)} {say(unit_of(task))}/s"
 
 
 def unit_of(task: BenchTask) -> str:
     """Name the batch's samples: images, else samples; steps where the batch is unknown."""
     if not task.batch_size:
-        return "steps"
-    return "images" if task.inputs and _IMAGE.fullmatch(task.inputs[0]) else "samples"
+        return say_later("steps")
+    is_image = task.inputs and _IMAGE.fullmatch(task.inputs[0])
+    return say_later("images") if is_image else say_later("samples")
 
 
 def batch_words(task: BenchTask) -> str:
     """Write ``batch 128``."""
-    return f"batch {task.batch_size:,}" if task.batch_size else "an unknown batch"
+    if not task.batch_size:
+        return say("an unknown batch")
+    return say("batch {batch:,}", batch=task.batch_size)
 
 
 def device_words(environment: Environment) -> str:
     """Write ``NVIDIA H100 80GB HBM3``, ``2 x NVIDIA L4``, ``2 CPUs (AMD EPYC 7B13)``."""
     if environment.device == "cpu" or not environment.cards:
-        return f"{plural(environment.cpu_count, 'CPU')} ({environment.cpu})"
+        return _cpu_words(environment)
     names = [card.name for card in environment.cards]
     counts = {name: names.count(name) for name in names}
-    return listed([name if n == 1 else f"{n} x {name}" for name, n in counts.items()])
+    return listed([
+        name if n == 1 else say("{count} x {card}", count=n, card=name)
+        for name, n in counts.items()
+    ])  # fmt: skip
+
+
+def _cpu_words(environment: Environment) -> str:
+    count = plural(environment.cpu_count, "CPU")
+    return say("{count} ({cpu})", count=count, cpu=environment.cpu)
 
 
 def environment_words(environment: Environment) -> str:
     """Return versions and machine in one sentence; what is unknown is left out."""
     named = [
-        ("driver", environment.driver), ("CUDA", environment.cuda), ("cuDNN", environment.cudnn),
+        (say("driver"), environment.driver),
+        ("CUDA", environment.cuda), ("cuDNN", environment.cudnn),
         ("TensorFlow", environment.tensorflow), ("Keras", environment.keras),
         ("Python", environment.python), ("tfdyno", environment.tfdyno),
     ]  # fmt: skip
@@ -91,13 +109,18 @@ def environment_words(environment: Environment) -> str:
     versions = [
         f"{name} {version}"
         for name, version in named
-        if version and (on_card or name not in {"driver", "CUDA", "cuDNN"})
+        if version and (on_card or name not in {say("driver"), "CUDA", "cuDNN"})
     ]
-    cpu = f"{plural(environment.cpu_count, 'CPU')} ({environment.cpu}), " if on_card else ""
-    memory = f"{cpu}{format_bytes(environment.memory_bytes)} of memory"
+    memory = say("{size} of memory", size=format_bytes(environment.memory_bytes))
     container = environment.container_image or environment.container
-    inside = f", in {container}" if container else ""
-    return f"{', '.join(versions)}; {environment.system} on {environment.host}{inside}; {memory}"
+    return say(
+        "{versions}; {system} on {host}{inside}; {machine}",
+        versions=say(", ").join(versions),
+        system=environment.system,
+        host=environment.host,
+        inside=say(", in {container}", container=container) if container else "",
+        machine=say(", ").join([*([_cpu_words(environment)] if on_card else []), memory]),
+    )
 
 
 def recipe_words(recipe: Recipe) -> str:
@@ -107,36 +130,46 @@ def recipe_words(recipe: Recipe) -> str:
 
 def task_words(one: Measurement) -> str:
     """Return what was run, in one sentence."""
+    return say(", ||clauses").join(task_parts(one))
+
+
+def task_parts(one: Measurement) -> list[str]:
+    """List what was run: mode and precision, how it was executed, the model, its data."""
     task = one.task
-    parts = [
-        f"{'training' if task.mode == 'train' else 'inference'} in {task.policy}",
-        {"xla": "compiled by XLA", "graph": "graph without XLA", "eager": "eager"}[task.execution],
-        f"{significant(task.parameter_count)} parameters",
-        *([f"inputs {' '.join(task.inputs)}"] if task.inputs else []),
-        *([f"{task.replica_count} replicas"] if task.replica_count > 1 else []),
-        task.data_set or _DATA[one.protocol.data],
+    return [
+        say(
+            "training in {policy}" if task.mode == "train" else "inference in {policy}",
+            policy=task.policy,
+        ),
+        say(_EXECUTIONS[task.execution]),
+        say("{count} parameters", count=significant(task.parameter_count)),
+        *([say("inputs {inputs}", inputs=" ".join(task.inputs))] if task.inputs else []),
+        *([say("{count} replicas", count=task.replica_count)] if task.replica_count > 1 else []),
+        task.data_set or say(_DATA[one.protocol.data]),
     ]
-    return ", ".join(parts)
 
 
 def peak_words(peak_bytes: float, kind: str) -> str:
     """Write ``3.1 GiB at most (TensorFlow's allocator on the GPU)``, by the kind of peak."""
-    whose = "TensorFlow's allocator on the GPU"
-    if kind == "process":
-        whose = "the process, Python and TensorFlow included"
-    return f"{format_bytes(peak_bytes)} at most ({whose})"
+    return say(
+        "{size} at most (the process, Python and TensorFlow included)"
+        if kind == "process"
+        else "{size} at most (TensorFlow's allocator on the GPU)",
+        size=format_bytes(peak_bytes),
+    )
 
 
 def energy_words(summary: Summary) -> str:
     """Write power and energy; empty where no card told of them."""
     parts = []
     if summary.utilisation_ratio is not None:
-        parts.append(f"GPU busy {summary.utilisation_ratio:.0%} of the time")
+        parts.append(say("GPU busy {share:.0%} of the time", share=summary.utilisation_ratio))
     if summary.power_w is not None:
         parts.append(f"{significant(summary.power_w)} W")
     if summary.energy_j_per_step is not None:
-        parts.append(f"{significant(summary.energy_j_per_step)} J a step")
-    return ", ".join(parts)
+        energy = significant(summary.energy_j_per_step)
+        parts.append(say("{energy} J a step", energy=energy))
+    return say(", ").join(parts)
 
 
 def metric_words(run: BenchRun) -> str:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.deploy.dataset import READER
 from tfdyno.core.messages.data import COMPARE_READING, CompareReading, ReadRates
-from tfdyno.model.measure.comparison import CONFIDENCE_RATIO
-from tfdyno.model.measure.statistics import paired
+from tfdyno.model.measure.statistics import CONFIDENCE_RATIO, paired
 from tfdyno.process import child
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.software import tensorflow_for
