@@ -35,6 +35,19 @@ TRANSLATED = (
     "words/base/amounts.py",
     "words/bench/comparison.py",
     "words/bench/measurement.py",
+    "words/bench/told.py",
+    "view/bench/compare_text.py",
+    "view/bench/figure_ratio.py",
+    "view/bench/figure_samples.py",
+    "view/bench/figure_steps.py",
+    "view/bench/figure_telemetry.py",
+    "view/bench/findings.py",
+    "view/bench/page.py",
+    "view/bench/runs.py",
+    "view/bench/tables.py",
+    "view/bench/telemetry_lanes.py",
+    "view/bench/text.py",
+    "model/choose/price_performance.py",
     "model/measure/comparison.py",
     "model/measure/instability.py",
     "words/choose/advice.py",
@@ -106,6 +119,7 @@ PAGES = (
     "ranking.html.j2",
     "memory.html.j2",
     "serving_size.html.j2",
+    "bench.html.j2",
 )
 WORDS = {
     "page.html.j2": [],
@@ -114,6 +128,7 @@ WORDS = {
     "ranking.html.j2": ["ms"],
     "memory.html.j2": ["memory"],
     "serving_size.html.j2": ["advise"],
+    "bench.html.j2": ["bench"],
 }
 """What stands in the templates and is the same in every language."""
 SAYING = {"say", "say_later", "named", "plural", "freed"}
@@ -127,6 +142,7 @@ NOT_SAID = {
     "a page needs a workload with a card",
     " --batch-size {} --precision ",
     '{"event": "layout"', "a layout", "precision = float8",
+    "need one measurement, or two and their comparison, got ",
 }  # fmt: skip
 """States that nouns carry as data, and what stands between figures."""
 

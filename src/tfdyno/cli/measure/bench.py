@@ -13,6 +13,7 @@ from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, command, flag, group, many, option
 from tfdyno.cli.options import (
     HTML,
+    LANG,
     RECIPE,
     SET,
     WAIT_FREE,
@@ -29,8 +30,10 @@ from tfdyno.cli.progress import progress_line
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
 from tfdyno.core.measure.measurement import DataMode, Protocol
 from tfdyno.core.recipe.recipe import from_settings, typed
+from tfdyno.words.base.language import ENGLISH, say, speaking, spoken
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
@@ -113,6 +116,7 @@ class _Options(WorkloadOptions):
     )
     wait_free: bool = WAIT_FREE
     html: Path | None = HTML
+    lang: Language | None = LANG
     container: bool = flag(help="Print the command for a pinned image instead.")
     tf: str | None = option(type=Filled(), metavar="X.Y", help="TensorFlow of that image.")
     serve: str | None = option(
@@ -155,7 +159,7 @@ def bench(options: _Options) -> Answer:
     folder = str(request.folder or default_folder())
     return Answer(
         files=(
-            (options.export, partial(_exported, options.export, sides, comparison)),
+            (options.export, partial(_exported, options.export, measured)),
             (options.html, partial(bench_page, sides, comparison, kept_in=folder)),
         ),
         document=partial(document_of, sides, comparison),
@@ -256,11 +260,13 @@ def _costs(one: Measurement, found: Summary) -> dict[str, Any]:
     }
 
 
-def _exported(path: Path | None, sides: list[Side], comparison: Comparison | None) -> bytes:
+def _exported(path: Path | None, measured: tuple[Any, ...]) -> bytes:
+    """Return the file; what programs read of it is English, whoever reads the rest."""
     from tfdyno.view.bench.export import exported
 
     assert path
-    return exported(path, sides, comparison)
+    with speaking(spoken() if path.suffix.lower() == ".md" else ENGLISH):
+        return exported(path, *_told(measured))
 
 
 def _container(options: _Options) -> Answer:
@@ -271,8 +277,8 @@ def _container(options: _Options) -> Answer:
     words = _without_container(click.get_current_context().meta[_WORDS])
     # All cards go in: visible_devices, repeated inside, counts them as it does outside.
     found = container(words, tensorflow=options.tf or "")
-    lines = (f"TensorFlow {found.tensorflow} in {found.image}:", "", found.command, "",
-             "With Podman:", "", found.podman_command, "")  # fmt: skip
+    what = say("TensorFlow {release} in {image}:", release=found.tensorflow, image=found.image)
+    lines = (what, "", found.command, "", say("With Podman:"), "", found.podman_command, "")
     return Answer(
         document=lambda: found,
         text=lambda width, **_: "\n".join(

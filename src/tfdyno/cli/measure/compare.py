@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag
-from tfdyno.cli.options import JSON
+from tfdyno.cli.options import JSON, LANG
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
 from tfdyno.jobs.bench.compare import compare_all
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.recalibration import Gap
@@ -27,6 +29,7 @@ class _Options:
     )
     as_json: bool = JSON
     quiet: bool = flag("-q", "--quiet", help="No progress.")
+    lang: Language | None = LANG
 
 
 @command(_Options)
@@ -48,8 +51,11 @@ def compare(options: _Options) -> Answer:
         document=partial(_document, columns, sides, found),
         text=partial(compare_text, columns),
         tail="".join(
-            f"\n\nKept: estimates of {one.measurement.task.title} start from {one.name} "
-            "from now on."
+            say(
+                "\n\nKept: estimates of {title} start from {name} from now on.",
+                title=one.measurement.task.title,
+                name=one.name,
+            )
             for one in columns
             if kept and one.estimate
         ),

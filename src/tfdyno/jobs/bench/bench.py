@@ -27,7 +27,9 @@ from tfdyno.model.measure.steady_part import run_medians_s
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.results import Results
 from tfdyno.words.base.amounts import plural
+from tfdyno.words.base.language import say
 from tfdyno.words.bench.measurement import seconds_words
+from tfdyno.words.bench.told import stage_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -166,12 +168,8 @@ def _one(
 ) -> Measured:
     side, protocol = sides[turn], request.protocol
     number = side.count + 1
-    early = number <= protocol.least_runs
-    of = f"{protocol.least_runs}" if early else f"at most {protocol.most_runs}"
-    title = f"{side.name}, run {number} of {of}" if side.name else f"run {number} of {of}"
-    if side.so_far:
-        title += f" ({seconds_words(median(run_medians_s(side.so_far.runs)))} so far)"
-    progress(f"{title}: starting")
+    title = _title(side, number, protocol)
+    progress(_under(title, say("starting")))
     asked = MeasureHere(
         workload=request.workload,
         recipe=side.recipe,
@@ -184,9 +182,27 @@ def _one(
     return run(asked, lambda stage: progress(_under(title, stage)))
 
 
+def _title(side: Side, number: int, protocol: Protocol) -> str:
+    """Return which run it is, of how many, and what came of those before it."""
+    early = number <= protocol.least_runs
+    title = say(
+        "run {number} of {count}" if early else "run {number} of at most {count}",
+        number=number,
+        count=protocol.least_runs if early else protocol.most_runs,
+    )
+    if side.name:
+        title = say(", ||clauses").join([side.name, title])
+    if side.so_far:
+        time = seconds_words(median(run_medians_s(side.so_far.runs)))
+        title += say(" ({time} so far)", time=time)
+    return title
+
+
 def _under(title: str, stage: str) -> str:
     """Return a stage of a run under its title; what lasts on the terminal stays so."""
-    return Lasting(stage) if isinstance(stage, Lasting) else f"{title}: {stage}"
+    if isinstance(stage, Lasting):
+        return Lasting(stage)
+    return say("{title}: {stage}", title=title, stage=stage_words(stage))
 
 
 def _kept(results: Results, side: Side, found: Measured, request: BenchRequest) -> Side:

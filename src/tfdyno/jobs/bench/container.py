@@ -17,6 +17,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import did_you_mean
 from tfdyno.core.base.version import VERSION
 from tfdyno.probe.machine.fingerprint import IMAGE_VARIABLE
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,29 +175,47 @@ def _run(name: str, image: str, script: str) -> str:
 
 def _notes(image: ContainerImage, version: str, arguments: Sequence[str]) -> tuple[str, ...]:
     notes = [
-        "The host needs NVIDIA's driver and its container toolkit, but no CUDA.",
-        f"Podman needs the cards described once: {CDI}.",
-        "Files that the bench writes belong to root.",
+        say("The host needs NVIDIA's driver and its container toolkit, but no CUDA."),
+        say("Podman needs the cards described once: {command}.", command=CDI),
+        say("Files that the bench writes belong to root."),
     ]
     if folder := _results(arguments):
-        notes.append(f"The results are kept in {folder[1]} of the current folder.")
+        notes.append(
+            say("The results are kept in {folder} of the current folder.", folder=folder[1])
+        )
     if version != image.version:
         notes.append(
-            f"There is no image of TensorFlow {version}: it replaces {image.version} inside."
+            say(
+                "There is no image of TensorFlow {release}: it replaces {other} inside.",
+                release=version,
+                other=image.version,
+            )
         )
     if image.requirement:
         notes.append(
-            f"The image holds cuDNN {image.cudnn} and TensorFlow {image.tensorflow} needs a newer "
-            f"one: {image.requirement} brings it, a download of several gigabytes at every start."
+            say(
+                "The image holds cuDNN {cudnn} and TensorFlow {release} needs a newer one: "
+                "{package} brings it, a download of several gigabytes at every start.",
+                cudnn=image.cudnn,
+                release=image.tensorflow,
+                package=image.requirement,
+            )
         )
     if image.tfdyno == "apart":
         notes.append(
-            f"TensorFlow {image.tensorflow} cannot share NumPy with tfdyno, so tfdyno gets an "
-            "environment of its own inside."
+            say(
+                "TensorFlow {release} cannot share NumPy with tfdyno, so tfdyno gets an "
+                "environment of its own inside.",
+                release=image.tensorflow,
+            )
         )
     outside = [one for one in arguments if one.startswith(("/", "~", "../"))]
     if outside:
         notes.append(
-            f"The container sees the current folder only, as {FOLDER}: {outside[0]} is not in it."
+            say(
+                "The container sees the current folder only, as {folder}: {path} is not in it.",
+                folder=FOLDER,
+                path=outside[0],
+            )
         )
     return tuple(notes)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
 from tfdyno.words.base.amounts import capital, listed
-from tfdyno.words.base.language import ENGLISH, speaking
+from tfdyno.words.base.language import ENGLISH, answering
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ def names(holders: Sequence[Holder]) -> str:
     told = [_one(one) for one in holders[:NAMED]]
     if len(holders) > NAMED:
         told.append(f"{len(holders) - NAMED} more")
-    with speaking(ENGLISH):  # as the sentences round it, which errors and records hold
+    with answering(ENGLISH):  # as the sentences round it, which errors and records hold
         return listed(told)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.store.cache import sha256_of
-from tfdyno.words.base.language import ENGLISH, speaking
+from tfdyno.words.base.language import ENGLISH, answering
 from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def differences_from(
     if given:
         given = replace(given, seed=recipe.seed if given.seed is None else given.seed)
         for name, (was, is_now) in diff(recipe, given).items():
-            with speaking(ENGLISH):  # as the error that tells it
+            with answering(ENGLISH):  # as the error that tells it
                 words = value_words(name, was), value_words(name, is_now)
             found.append(f"its {name} is {words[0]}, not {words[1]}")
     return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.choose.hardware import Offer
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,11 +54,16 @@ def price_performance(
     """
     slugs = {card.slug for card in measurement.environment.cards}
     if measurement.environment.device == "cpu" or not slugs:
-        return Priced(reason="It was measured without a GPU: the catalogue prices GPUs only.")
+        return Priced(reason=say("It was measured without a GPU: the catalogue prices GPUs only."))
     if len(slugs) > 1 or "" in slugs:
         names = sorted({card.name for card in measurement.environment.cards})
-        why = "no row for it" if len(names) == 1 else "no price of such a mixture"
-        return Priced(reason=f"{' + '.join(names)}: the catalogue has {why}.")
+        reason = say(
+            "{cards}: the catalogue has no row for it."
+            if len(names) == 1
+            else "{cards}: the catalogue has no price of such a mixture.",
+            cards=" + ".join(names),
+        )
+        return Priced(reason=reason)
     (slug,) = slugs
     replicas = measurement.task.replica_count
     fitting = [one for one in offers if one.gpu_slug == slug and one.gpu_fraction == 1.0]
@@ -67,7 +73,7 @@ def price_performance(
         if (cheapest := _cheapest((o for o in fitting if o.spot == spot), replicas))
     ]
     if not found:
-        return Priced(reason=f"The catalogue has no offer of {slug}.")
+        return Priced(reason=say("The catalogue has no offer of {card}.", card=slug))
     return Priced(offers=tuple(found))
 
 

@@ -15,7 +15,6 @@ from tfdyno.core.recipe.retreat import as_run
 from tfdyno.model.measure.statistics import CONFIDENCE_RATIO, detrended, median, paired, welch
 from tfdyno.model.measure.steady_part import beside_s, is_steady, steady_part
 from tfdyno.words.base.language import say
-from tfdyno.words.base.names import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -302,7 +301,7 @@ def _shown(name: str, value: object) -> str:
 def _item(value: object) -> str:
     """Return a card by its name and limits, a step back in words, anything else as it is."""
     if words := getattr(value, "words", ""):
-        return named(str(words))
+        return say(str(words))
     if not dataclasses.is_dataclass(value):
         return str(value)
     parts = [str(getattr(value, "name", value))]

@@ -10,6 +10,7 @@ from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
 from tfdyno.words.base.amounts import listed
+from tfdyno.words.base.language import say
 from tfdyno.words.bench.comparison import interval_words, ratio_words, verdict_words
 from tfdyno.words.bench.measurement import device_words, seconds_words, step_words, unit_of
 
@@ -50,7 +51,10 @@ def compare_text(columns: Sequence[Column], *, width: int = WIDTH, colour: bool 
         "\n".join(_doubt(one.name, doubt.text, width, colour)
                   for one in columns for doubt in one.summary.instabilities),
         _prices(columns, width),
-        pairs([(f"{one.name} estimated", one.estimate) for one in columns], width=width),
+        pairs(
+            [(say("{name} estimated", name=one.name), one.estimate) for one in columns],
+            width=width,
+        ),
         pairs([(one.name, _place(one)) for one in columns], width=width),
     ]  # fmt: skip
     return "\n\n".join(block for block in blocks if block)
@@ -64,20 +68,27 @@ def _answer(base: Column, one: Column, width: int, colour: bool) -> str:
                  colour=colour)  # fmt: skip
     if found.verdict == "not_comparable":
         return head
-    way = "paired: their runs alternated" if found.paired else "their runs did not alternate"
-    said = f"{found.reason.rstrip('.')}; {way}."
+    said = say(
+        "{reason}; paired: their runs alternated."
+        if found.paired
+        else "{reason}; their runs did not alternate.",
+        reason=found.reason.rstrip(".。"),
+    )
     if found.scaling_efficiency_ratio is not None:
         counts = [side.measurement.task.replica_count for side in (base, one)]
-        said += (
-            f" Scaling efficiency from {counts[0]} to {counts[1]} replicas: "
-            f"{100 * found.scaling_efficiency_ratio:.0f} %."
+        said += say(
+            " Scaling efficiency from {first} to {last} replicas: {share:.0f} %.",
+            first=counts[0],
+            last=counts[1],
+            share=100 * found.scaling_efficiency_ratio,
         )
     return f"{head}\n{wrapped(said, width=width, first='  ', rest='  ')}"
 
 
 def _numbers(columns: Sequence[Column], width: int, colour: bool) -> str:
-    headers = ["", "step", "95 % interval", "speed", "against A", "99 % interval", "runs", "memory",
-               "first step"]  # fmt: skip
+    headers = ["", say("step"), say("95 % interval"), say("speed"), say("against A"),
+               say("99 % interval"), say("runs"), say("memory||of a run"), say("first step"),
+               ]  # fmt: skip
     rows = [_row(one) for one in columns]
     if all(one.comparison is None for one in columns):
         headers, rows = headers[:4] + headers[6:], [row[:4] + row[6:] for row in rows]
@@ -90,11 +101,12 @@ def _row(one: Column) -> list[str]:
     best, bounds = step_words(told.median_s, told.interval_s)
     compares = one.comparison is not None and one.comparison.verdict != "not_comparable"
     found = one.comparison if compares else None
+    unit = say(unit_of(one.measurement.task))
     return [
         one.name,
         best,
         bounds,
-        f"{significant(told.throughput_per_s)} {unit_of(one.measurement.task)}/s",
+        f"{significant(told.throughput_per_s)} {unit}/s",
         ratio_words(found.ratio) if found else "–",
         interval_words(found.interval) if found else "–",
         str(told.run_count),
@@ -107,7 +119,7 @@ def _differences(base: Column, one: Column, width: int, colour: bool) -> str:
     found = one.comparison
     if found is None or not found.differences:
         return ""
-    return table(["differs", base.name, one.name], found.differences, width=width, elastic=2,
+    return table([say("differs"), base.name, one.name], found.differences, width=width, elastic=2,
                  colour=colour)  # fmt: skip
 
 
@@ -120,15 +132,24 @@ def _prices(columns: Sequence[Column], width: int) -> str:
     """Return what each costs; those with the same reason for having no price together."""
     words = dict.fromkeys(text for one in columns for text in one.prices)
     rows = [(listed([one.name for one in columns if text in one.prices]), text) for text in words]
-    cost = [(f"{names} cost{'s' * (len(names) == 1)}", text) for names, text in rows]
+    cost = [
+        (say("{names} costs" if len(names) == 1 else "{names} cost", names=names), text)
+        for names, text in rows
+    ]
     return pairs(cost, width=width)
 
 
 def _place(one: Column) -> str:
     measured = one.measurement
     name = measured.label or measured.task.title
-    where = device_words(measured.environment)
-    return f"{name} ({measured.id[:6]}) on {where}, {measured.created_at[:10]}, {one.place}"
+    return say(
+        "{name} ({id}) on {where}, {date}, {place}",
+        name=name,
+        id=measured.id[:6],
+        where=device_words(measured.environment),
+        date=measured.created_at[:10],
+        place=one.place,
+    )
 
 
 def compare_document(columns: Sequence[Column]) -> dict[str, Any]:

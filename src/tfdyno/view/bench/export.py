@@ -11,6 +11,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.measure.measurement_document import document_of
 from tfdyno.view.bench.text import facts, headline
+from tfdyno.words.base.language import say
 from tfdyno.words.bench.comparison import verdict_words
 from tfdyno.words.bench.measurement import metric_words, seconds_words
 
@@ -88,8 +89,9 @@ def _side(name: str, told: MeasurementReport) -> list[str]:
         f"| {metric_words(run)} |"
         for number, (run, median_s) in enumerate(zip(one.runs, told.medians_s, strict=True), 1)
     ]
-    table = ["| run | step | samples | first step | memory | metrics |",
-             "|---:|---:|---:|---:|---:|---|", *rows]  # fmt: skip
+    headings = (say("run||number"), say("step"), say("samples||of time"), say("first step"),
+                say("memory||of a run"), say("metrics"))  # fmt: skip
+    table = [f"| {' | '.join(headings)} |", "|---:|---:|---:|---:|---:|---|", *rows]
     doubts = [f"> {doubt.text}" for doubt in found.instabilities]
     listed = [f"- {key}: {value}" for key, value in facts(one, found) if value]
     return [f"**{head}**", *(["\n".join(doubts)] if doubts else []), "\n".join(table),

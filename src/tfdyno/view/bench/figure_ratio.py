@@ -9,6 +9,7 @@ from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import blocks, rules
 from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Spec, Table, draw, framed
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison
@@ -22,17 +23,26 @@ def ratio_figure(found: Comparison) -> Figure | None:
     if found.ratio <= 0:
         return None
     low, high = found.interval
+    sure = 100 * found.confidence_ratio
     return Figure(
-        label=f"Throughput of B over that of A: {found.ratio:.3f}, "
-        f"{100 * found.confidence_ratio:.3g} % interval {low:.3f} to {high:.3f}; 1 means equal.",
+        label=say(
+            "Throughput of B over that of A: {ratio:.3f}, {sure:.3g} % interval {low:.3f} to "
+            "{high:.3f}; 1 means equal.",
+            ratio=found.ratio,
+            sure=sure,
+            low=low,
+            high=high,
+        ),
         wide=draw(_spec(found, WIDE_PX, 9)),
         narrow=draw(_spec(found, NARROW_PX, 4)),
         table=Table(
-            headings=("Throughput of B over A", "Ratio", "Low", "High", "Confidence"),
-            rows=(("paired runs" if found.paired else "independent runs", f"{found.ratio:.4f}",
-                   f"{low:.4f}", f"{high:.4f}", f"{100 * found.confidence_ratio:.3g} %"),),
+            headings=(say("Throughput of B over A"), say("Ratio"), say("Low"), say("High"),
+                      say("Confidence")),
+            rows=((say("paired runs") if found.paired else say("independent runs"),
+                   f"{found.ratio:.4f}", f"{low:.4f}", f"{high:.4f}",
+                   say("{share} %", share=f"{sure:.3g}")),),
         ),
-        caption=f"Throughput of B over that of A, {100 * found.confidence_ratio:.3g} % interval",
+        caption=say("Throughput of B over that of A, {sure:.3g} % interval", sure=sure),
     )  # fmt: skip
 
 
@@ -62,7 +72,7 @@ def _spec(found: Comparison, total_px: float, most: int) -> Spec:
         *texts([(at, _HEIGHT_PX + 13, text) for at, text in ticks],
                align="center", color=muted),
         *_sides(x(1.0), length),
-        *texts([(length, _HEIGHT_PX + 32, "grey: within 1 %, counted as equal")],
+        *texts([(length, _HEIGHT_PX + 32, say("grey: within 1 %, counted as equal"))],
                align="right", color=muted),
     ])  # fmt: skip
 
@@ -71,7 +81,7 @@ def _sides(one_px: float, length: float) -> list[Spec]:
     """Return which way is which, on the sides of 1 that have room."""
     muted, words = paint("muted"), list[Spec]()
     if one_px > 76.0:
-        words += texts([(one_px - 8.0, -11.0, "‹ B slower")], align="right", color=muted)
+        words += texts([(one_px - 8.0, -11.0, say("‹ B slower"))], align="right", color=muted)
     if length - one_px > 76.0:
-        words += texts([(one_px + 8.0, -11.0, "B faster ›")], color=muted)
+        words += texts([(one_px + 8.0, -11.0, say("B faster ›"))], color=muted)
     return words

@@ -11,6 +11,7 @@ from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import blocks, dots, line, rules
 from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,26 +48,40 @@ def samples_figure(told: Sequence[MeasurementReport]) -> Figure:
     narrow = _Grid(1 if len(runs) < 3 else 2, 40.0, NARROW_PX, axis)
     found = sum(one.steady for one in runs)
     return Figure(
-        label=f"Step times of {len(runs)} runs in the order they were taken; a steady state was "
-        f"found in {found} of them and is marked by a tinted ground.",
+        label=say(
+            "Step times of {runs} runs in the order they were taken; a steady state was found in "
+            "{count} of them and is marked by a tinted ground.",
+            runs=len(runs),
+            count=found,
+        ),
         wide=draw(_spec(runs, wide)),
         narrow=draw(_spec(runs, narrow)),
         key=(
-            Key(text="steady part, counted", variable="c1", mark="line"),
-            *((Key(text="the same of B", variable="c3", mark="line"),) if len(told) == 2 else ()),
-            Key(text="warm-up, left out", variable="c2", mark="line"),
+            Key(text=say("steady part, counted"), variable="c1", mark="line"),
+            *(
+                (Key(text=say("the same of B"), variable="c3", mark="line"),)
+                if len(told) == 2
+                else ()
+            ),
+            Key(text=say("warm-up, left out"), variable="c2", mark="line"),
             *(
                 ()
                 if all(one.counts for one in runs)
-                else (Key(text="no steady state, left out", variable="c5", mark="line"),)
+                else (Key(text=say("no steady state, left out"), variable="c5", mark="line"),)
             ),
-            Key(text="median of the run", variable="ink", mark="line"),
+            Key(text=say("median of the run"), variable="ink", mark="line"),
         ),
         table=Table(
-            headings=("Run", "Steps left out", "Steps counted", "Median, ms", "Most, ms"),
+            headings=(
+                say("Run||number"),
+                say("Steps left out"),
+                say("Steps counted"),
+                say("Median, ms"),
+                say("Most, ms"),
+            ),
             rows=tuple(_row(one) for one in runs),
         ),
-        caption="Time of a step over each run",
+        caption=say("Time of a step over each run"),
     )
 
 
@@ -149,13 +164,18 @@ def _marks_above(one: ShownRun, places: Sequence[tuple[float, float]], top: floa
 def _words(one: ShownRun, corner: tuple[float, float], grid: _Grid, last: int) -> list[Spec]:
     left, top = corner
     bottom, right = top + _HEIGHT_PX + 12.0, left + grid.panel_px
-    state = grid.axis.words(one.median_s) if one.steady else "no steady state"
+    state = grid.axis.words(one.median_s) if one.steady else say("no steady state")
     muted = paint("muted")
     return [
         *texts([(left, top - 10.0, one.name)], fontWeight=600),
         *texts([(right, top - 10.0, state)], align="right", color=muted),
         *texts([(left, bottom, "0")], color=muted, fontSize=11),
-        *texts([(right, bottom, f"{last:,} steps")], align="right", color=muted, fontSize=11),
+        *texts(
+            [(right, bottom, say("{count:,} steps", count=last))],
+            align="right",
+            color=muted,
+            fontSize=11,
+        ),
     ]
 
 
@@ -164,6 +184,10 @@ def _units(runs: Sequence[ShownRun], grid: _Grid) -> list[Spec]:
     words = [(-grid.left_px, -26.0, grid.axis.unit)]
     if most > grid.axis.high_s:
         bottom = grid.corner(len(runs) - 1)[1] + _HEIGHT_PX + 31.0
-        beyond = f"cut at the top; the longest took {most / grid.axis.unit_s:,.3g} {grid.axis.unit}"
+        beyond = say(
+            "cut at the top; the longest took {time:,.3g} {unit}",
+            time=most / grid.axis.unit_s,
+            unit=grid.axis.unit,
+        )
         words.append((-grid.left_px, bottom, beyond))
     return texts(words, color=paint("muted"))

@@ -10,6 +10,7 @@ from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import dots, rules
 from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,20 +59,20 @@ def steps_figure(told: Sequence[MeasurementReport]) -> Figure:
     far_s = max(far_s, axis.high_s) if far_s else 0.0
     wide = _Frame(64.0, 84.0, WIDE_PX, axis, 8, 140.0, far_s)
     narrow = _Frame(46.0, 70.0, NARROW_PX, axis, 3, 40.0, far_s)
-    colours = [Key(text=f"{side}: steady samples", variable=colour, mark="box")
+    colours = [Key(text=say("{side}: steady samples", side=side), variable=colour, mark="box")
                for side, colour in (("A", "c1"), ("B", "c3"))] if len(told) == 2 else [
-               Key(text="steady samples", variable="c1")]  # fmt: skip
+               Key(text=say("steady samples"), variable="c1")]  # fmt: skip
     if not all(one.counts for one in runs):
-        colours.append(Key(text="no steady state, left out", variable="c5"))
-    left_out = [Key(text="warm-up, left out", variable="c2")]
+        colours.append(Key(text=say("no steady state, left out"), variable="c5"))
+    left_out = [Key(text=say("warm-up, left out"), variable="c2")]
     return Figure(
         label=_label(told, axis),
         wide=draw(_spec(told, runs, wide)),
         narrow=draw(_spec(told, runs, narrow)),
         key=(*colours, *(left_out if any(one.left_out_s for one in runs) else ()),
-             Key(text="median", variable="ink", mark="line")),
+             Key(text=say("median"), variable="ink", mark="line")),
         table=_table(runs),
-        caption="Time of a step, one row per run",
+        caption=say("Time of a step, one row per run"),
     )  # fmt: skip
 
 
@@ -79,12 +80,15 @@ def _label(told: Sequence[MeasurementReport], axis: StepAxis) -> str:
     parts = []
     for side, one in zip(sides(told), told, strict=True):
         low_s, high_s = one.summary.interval_s
-        parts.append(
-            f"{side + ': ' if side else ''}{one.summary.run_count} runs with a median step of "
-            f"{axis.words(one.summary.median_s)}, 95 % interval {axis.words(low_s)} to "
-            f"{axis.words(high_s)}"
+        runs = say(
+            "{count} runs with a median step of {median}, 95 % interval {low} to {high}",
+            count=one.summary.run_count,
+            median=axis.words(one.summary.median_s),
+            low=axis.words(low_s),
+            high=axis.words(high_s),
         )
-    return f"Samples of the time of a step in every run. {'; '.join(parts)}."
+        parts.append(f"{side}: {runs}" if side else runs)
+    return say("Samples of the time of a step in every run. {parts}.", parts=say("; ").join(parts))
 
 
 def _table(runs: Sequence[ShownRun]) -> Table:
@@ -94,7 +98,8 @@ def _table(runs: Sequence[ShownRun]) -> Table:
         at = [kept[round(share * (len(kept) - 1))] for share in (0.0, 0.25, 0.75, 1.0)]
         values = [_ms(value) for value in (one.median_s, *at)]
         rows.append((one.name, f"{len(kept)}", *values, f"{len(one.left_out_s)}"))
-    headings = ("Run", "Steady samples", "Median, ms", "Least", "25 %", "75 %", "Most", "Left out")
+    headings = (say("Run||number"), say("Steady samples"), say("Median, ms"), say("Least"),
+                say("25 %"), say("75 %"), say("Most"), say("Left out||samples"))  # fmt: skip
     return Table(headings=headings, rows=tuple(rows))
 
 
@@ -117,7 +122,7 @@ def _axes(frame: _Frame, height: float) -> list[Spec]:
     ticks = [(frame.at(value), words) for value, words in frame.axis.ticks(frame.most_ticks)]
     grid = [(x, 0.0, x, height) for x, _ in ticks]
     numbers = [(x, height + 14, words) for x, words in ticks]
-    title = (frame.length_px, height + 33, f"time of a step, {frame.axis.unit}")
+    title = (frame.length_px, height + 33, say("time of a step, {unit}", unit=frame.axis.unit))
     muted = paint("muted")
     return [
         *rules(grid, color=paint("grid"), strokeWidth=1),
@@ -131,8 +136,8 @@ def _apart_axis(frame: _Frame, height: float) -> list[Spec]:
     if not frame.furthest_s:
         return []
     left, right = frame.length_px + _APART_GAP_PX, frame.whole_px
-    end = f"to {frame.furthest_s / frame.axis.unit_s:,.3g}"
-    words = [(right, height + 14, end), (right, height + 33, "warm-up")]
+    end = say("to {time:,.3g}", time=frame.furthest_s / frame.axis.unit_s)
+    words = [(right, height + 14, end), (right, height + 33, say("warm-up"))]
     ends = [(left, 0.0, left, height), (right, 0.0, right, height)]
     return [
         *rules(ends, color=paint("grid"), strokeWidth=1),
@@ -183,8 +188,10 @@ def _names(
     beyond = [(frame.length_px, i * _ROW_PX + _BEYOND_PX, text)
               for i, one in enumerate(runs) if (text := _beyond(one, frame.axis))]  # fmt: skip
     first = len(runs) * _ROW_PX + _STRIP_PX
-    whole = [(-frame.left_px, first + i * _ROW_PX, f"{side} all" if side else "all")
-             for i, side in enumerate(sides(told))]  # fmt: skip
+    whole = [
+        (-frame.left_px, first + i * _ROW_PX, say("{side} all", side=side) if side else say("all||runs"))
+        for i, side in enumerate(sides(told))
+    ]
     best = [(right, first + i * _ROW_PX, frame.axis.words(one.summary.median_s))
             for i, one in enumerate(told)]  # fmt: skip
     return [
@@ -199,7 +206,14 @@ def _names(
 def _beyond(one: ShownRun, axis: StepAxis) -> str:
     """Write ``3 more, to 310 ms ›``: steady samples off the axis."""
     far = [sample_s for sample_s in one.run.steady_s if sample_s > axis.high_s]
-    return f"{len(far)} more, to {max(far) / axis.unit_s:,.3g} {axis.unit} ›" if far else ""
+    if not far:
+        return ""
+    return say(
+        "{count} more, to {time:,.3g} {unit} ›",
+        count=len(far),
+        time=max(far) / axis.unit_s,
+        unit=axis.unit,
+    )
 
 
 def _medians(runs: Sequence[ShownRun], frame: _Frame) -> list[Spec]:

@@ -13,6 +13,7 @@ from tfdyno.view.draw.labels import text_width
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import blocks, line, rules
 from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,21 +51,25 @@ def telemetry_figure(told: Sequence[MeasurementReport]) -> Figure | None:
     if not found:
         return None
     throttled = any(any(marked) for lane in found for marked in lane.marked)
-    names = ", ".join(lane.title for lane in found)
+    names = say(", ").join(lane.title for lane in found)
     return Figure(
-        label=f"Telemetry of {len(runs)} runs in the order they were made, each from the start of "
-        f"its process: {names}.",
+        label=say(
+            "Telemetry of {count} runs in the order they were made, each from the start of its "
+            "process: {names}.",
+            count=len(runs),
+            names=names,
+        ),
         wide=draw(_spec(found, _frame(runs, 52.0, WIDE_PX))),
         narrow=draw(_spec(found, _frame(runs, 46.0, NARROW_PX))),
         key=(
-            Key(text="tinted: the steady part of each run, which counts", variable="ink",
+            Key(text=say("tinted: the steady part of each run, which counts"), variable="ink",
                 mark="none"),
             *(Key(text=one.name, variable=one.colour, mark="line")
               for one in found[0].lines if one.card),
-            *((Key(text="the card lowered its clock", variable="bad"),) if throttled else ()),
+            *((Key(text=say("the card lowered its clock"), variable="bad"),) if throttled else ()),
         ),
         table=_table(runs, found),
-        caption="Telemetry, all runs one after the other",
+        caption=say("Telemetry, all runs one after the other"),
     )  # fmt: skip
 
 
@@ -81,15 +86,15 @@ def _frame(runs: tuple[ShownRun, ...], left_px: float, total_px: float) -> _Fram
 
 def _table(runs: Sequence[ShownRun], found: Sequence[Lane]) -> Table:
     """Write means over the steady part of each run."""
-    headings, columns = ["Run"], list[list[str]]()
+    headings, columns = [say("Run||number")], list[list[str]]()
     for lane in found:
         for one in lane.lines:
-            name = f"{lane.title}, {one.name}" if one.name else lane.title
-            headings.append(f"{name}, {lane.unit}")
+            parts = [lane.title, one.name, lane.unit]
+            headings.append(say(", ||clauses").join(filter(None, parts)))
             columns.append([_mean_words(run, column)
                             for run, column in zip(runs, one.runs, strict=True)])  # fmt: skip
         if any(any(marked) for marked in lane.marked):
-            headings.append("Clock lowered, % of points")
+            headings.append(say("Clock lowered, % of points"))
             columns.append([_mean_words(run, tuple(100.0 * one for one in marked))
                             for run, marked in zip(runs, lane.marked, strict=True)])  # fmt: skip
     rows = zip((one.name for one in runs), *columns, strict=True)
@@ -147,7 +152,7 @@ def _lane(lane: Lane, index: int, frame: _Frame) -> list[Spec]:
 
 
 def _title(lane: Lane, y: float, frame: _Frame) -> list[Spec]:
-    words = f"{lane.title}, {lane.unit}"
+    words = say(", ||clauses").join([lane.title, lane.unit])
     layers = texts([(-frame.left_px, y, words)], fontWeight=600)
     x = -frame.left_px + text_width(words, FONT_PX, bold=True) + 14.0
     for one in lane.lines:
@@ -204,7 +209,7 @@ def _run_names(frame: _Frame) -> list[Spec]:
     for at, one in enumerate(frame.runs):
         x = frame.starts_px[at]
         room = one.run.telemetry.at_s[-1] * frame.px_per_s
-        words = one.name if room > _LEAST_LABEL_PX + 8 else one.name.removeprefix("run ")
+        words = one.name if room > _LEAST_LABEL_PX + 8 else one.short_name
         if x >= free:
             found.setdefault(one.colour, []).append((x, -37.0, words))
             free = x + text_width(words, FONT_PX) + 4.0

@@ -9,6 +9,7 @@ from tfdyno.core.measure.measurement_document import metrics_of
 from tfdyno.view.base.template import sentence
 from tfdyno.view.choose.sentences import Finding
 from tfdyno.words.base.amounts import listed, plural, step_unit
+from tfdyno.words.base.language import joined, say
 from tfdyno.words.bench.measurement import (
     batch_words,
     device_words,
@@ -16,6 +17,7 @@ from tfdyno.words.bench.measurement import (
     seconds_words,
     step_words,
 )
+from tfdyno.words.bench.told import note_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,14 +37,19 @@ def headline(told: Sequence[MeasurementReport], comparison: Comparison | None) -
         one = told[0]
         step, _ = step_words(one.summary.median_s, one.summary.interval_s)
         task = one.measurement.task
-        return f"{task.title} takes {step} a step at {batch_words(task)}"
+        return say(
+            "{title} takes {step} a step at {batch}",
+            title=task.title,
+            step=step,
+            batch=batch_words(task),
+        )
     if comparison.verdict == "not_comparable":
-        return "A and B do not compare"
+        return say("A and B do not compare")
     if comparison.verdict == "no_difference":
-        return "No difference between A and B"
+        return say("No difference between A and B")
     if comparison.verdict == "faster":
-        return f"B is {_percent(comparison.ratio - 1.0)} faster than A"
-    return f"B is {_percent(1.0 - comparison.ratio)} slower than A"
+        return say("B is {share} faster than A", share=_percent(comparison.ratio - 1.0))
+    return say("B is {share} slower than A", share=_percent(1.0 - comparison.ratio))
 
 
 def answer(told: Sequence[MeasurementReport], comparison: Comparison | None) -> str:
@@ -53,17 +60,28 @@ def answer(told: Sequence[MeasurementReport], comparison: Comparison | None) -> 
         _, bounds = step_words(one.summary.median_s, one.summary.interval_s)
         _, unit = step_unit(one.summary.median_s)
         runs = plural(one.summary.run_count, "run")
-        return (
-            f"The median lies in {bounds} {unit} (95 %), over {runs} in fresh processes and "
-            f"{one.summary.sample_count:,} samples of the steady state. Measured on {where}."
+        return say(
+            "The median lies in {bounds} {unit} (95 %), over {runs} in fresh processes and "
+            "{count:,} samples of the steady state. Measured on {where}.",
+            bounds=bounds,
+            unit=unit,
+            runs=runs,
+            count=one.summary.sample_count,
+            where=where,
         )
-    how = "Their runs took turns" if comparison.paired else "They were measured one after the other"
     if comparison.verdict == "not_comparable":
-        return f"{comparison.reason} What each of them measured stands below."
-    return (
-        f"B has {comparison.ratio:.3f} times the throughput of A. {comparison.reason} Intervals "
-        f"are at {_percent(comparison.confidence_ratio)}. {how}, on {where}."
-    )
+        return joined([comparison.reason, say("What each of them measured stands below.")])
+    return joined([
+        say("B has {ratio:.3f} times the throughput of A.", ratio=comparison.ratio),
+        comparison.reason,
+        say("Intervals are at {share}.", share=_percent(comparison.confidence_ratio)),
+        say(
+            "Their runs took turns, on {where}."
+            if comparison.paired
+            else "They were measured one after the other, on {where}.",
+            where=where,
+        ),
+    ])  # fmt: skip
 
 
 def boxes(told: Sequence[MeasurementReport]) -> list[dict[str, object]]:
@@ -76,16 +94,21 @@ def _box(one: MeasurementReport, name: str) -> dict[str, object]:
     step, bounds = step_words(found.median_s, found.interval_s)
     rate, _, unit = rate_words(task, found.throughput_per_s).rpartition(" ")
     numbers = [
-        ("Step", step, f"{bounds}, 95 %"),
-        ("Throughput", rate, unit),
-        ("First step", seconds_words(found.first_step_s), "compiling included"),
-        ("Memory", format_bytes(found.peak_memory_bytes), _whose(one)),
+        (say("Step"), step, f"{bounds}, 95 %"),
+        (say("Throughput"), rate, unit),
+        (say("First step"), seconds_words(found.first_step_s), say("compiling included")),
+        (say("Memory||of a run"), format_bytes(found.peak_memory_bytes), _whose(one)),
     ]
     if found.energy_j_per_step is not None:
-        power = f"at {found.power_w:,.0f} W" if found.power_w is not None else ""
-        numbers.append(("Energy", f"{found.energy_j_per_step:,.3g} J", f"a step {power}".strip()))
+        per = (
+            say("a step")
+            if found.power_w is None
+            else say("a step at {power:,.0f} W", power=found.power_w)
+        )
+        numbers.append((say("Energy"), f"{found.energy_j_per_step:,.3g} J", per))
     if found.utilisation_ratio is not None:
-        numbers.append(("GPU busy", _percent(found.utilisation_ratio), "of the steady time"))
+        busy = _percent(found.utilisation_ratio)
+        numbers.append((say("GPU busy"), busy, say("of the steady time")))
     numbers += [(metric.replace("_", " ").capitalize(), f"{_middle(values):.4g}", _spread(values))
                 for metric, values in metrics_of(one.measurement).items()]  # fmt: skip
     return {"name": name, "title": one.measurement.label or task.title, "numbers": numbers}
@@ -93,7 +116,8 @@ def _box(one: MeasurementReport, name: str) -> dict[str, object]:
 
 def _whose(one: MeasurementReport) -> str:
     runs = one.measurement.runs
-    return "whole process" if runs[0].memory_kind == "process" else "TensorFlow on the GPU"
+    is_process = runs[0].memory_kind == "process"
+    return say("whole process") if is_process else say("TensorFlow on the GPU")
 
 
 def _middle(values: Sequence[float]) -> float:
@@ -103,8 +127,8 @@ def _middle(values: Sequence[float]) -> float:
 
 def _spread(values: Sequence[float]) -> str:
     if len(values) == 1:
-        return "last epoch"
-    return f"{min(values):.4g}–{max(values):.4g} over runs"
+        return say("last epoch")
+    return say("{low:.4g}–{high:.4g} over runs", low=min(values), high=max(values))
 
 
 def doubts(told: Sequence[MeasurementReport]) -> list[str]:
@@ -116,10 +140,10 @@ def doubts(told: Sequence[MeasurementReport]) -> list[str]:
 
 def checked(told: Sequence[MeasurementReport]) -> str:
     """Return what was looked at where nothing was found."""
-    looked = ["steady state", "number of samples", "spread and drift of the runs"]
+    looked = [say("steady state"), say("number of samples"), say("spread and drift of the runs")]
     if any(one.measurement.environment.device == "gpu" for one in told):
-        looked += ["throttling", "other processes on the card"]
-    return f"Checked: {listed([*looked, 'other processes on the CPUs'])}."
+        looked += [say("throttling"), say("other processes on the card")]
+    return say("Checked: {looked}.", looked=listed([*looked, say("other processes on the CPUs")]))
 
 
 def left_out(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> list[str]:
@@ -128,32 +152,49 @@ def left_out(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> lis
     steps = sum(sum(one.run.steps_per_sample[: one.start]) for one in runs)
     firsts_s = [one.run.first_step_s for one in runs]
     first = seconds_words(max(firsts_s))
-    found = [f"The first step of each run, tracing and compiling included: {first} at most."]
+    found = [
+        say("The first step of each run, tracing and compiling included: {time} at most.",
+            time=first)
+    ]  # fmt: skip
     if samples:
         found.append(
-            f"Warm-up: {plural(steps, 'step')} in {plural(samples, 'sample')} over all runs, up "
-            "to the changepoint after which the time stays level."
+            say(
+                "Warm-up: {steps} in {samples} over all runs, up to the changepoint after which "
+                "the time stays level.",
+                steps=plural(steps, "step"),
+                samples=plural(samples, "sample||of time"),
+            )
         )
     before_s = max(one.run.import_s + one.run.build_s for one in runs)
-    found.append(f"Imports and the code before fit: {seconds_words(before_s)} at most.")
+    found.append(
+        say("Imports and the code before fit: {time} at most.", time=seconds_words(before_s))
+    )
     notes = dict.fromkeys(note for one in told for note in one.measurement.task.notes)
-    return [*found, *(sentence(note) for note in notes)]
+    return [*found, *(sentence(note_words(note)) for note in notes)]
 
 
 def steps(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> Finding:
     """Return how far the runs agree."""
     medians_s = [one.median_s for one in runs]
     if len(told) == 2:
-        heading = "How the two are spread"
+        heading = say("How the two are spread")
+    elif len(runs) == 1:
+        heading = say("One run only")
     else:
         spread = max(medians_s) / min(medians_s) - 1.0
-        verb = "agree within" if spread <= AGREEING_RATIO else "differ by up to"
-        heading = f"The runs {verb} {_percent(spread)}" if len(runs) > 1 else "One run only"
+        heading = say(
+            "The runs agree within {share}"
+            if spread <= AGREEING_RATIO
+            else "The runs differ by up to {share}",
+            share=_percent(spread),
+        )
     return Finding(
         heading=heading,
-        lead="Each row is a fresh process, each dot the mean of a few steps that followed each "
-        "other. A run counts with its median; the bar below is the 95 % interval of the median "
-        "over runs.",
+        lead=say(
+            "Each row is a fresh process, each dot the mean of a few steps that followed each "
+            "other. A run counts with its median; the bar below is the 95 % interval of the median "
+            "over runs."
+        ),
     )
 
 
@@ -162,44 +203,56 @@ def over_time(runs: Sequence[ShownRun]) -> Finding:
     found = sum(one.steady for one in runs)
     steps_out = sorted(sum(one.run.steps_per_sample[: one.start]) for one in runs)
     if found == len(runs) and steps_out[-1] == 0:
-        heading = "Every run was steady after its first step"
+        heading = say("Every run was steady after its first step")
     elif found == len(runs):
-        heading = f"Every run found its steady state, after {plural(steps_out[-1], 'step')} at most"
-    else:
-        heading = f"{found} of {plural(len(runs), 'run')} found a steady state"
-    lead = (
-        "The first step stands apart. Of what follows, the steady state begins where the last "
-        "change of level ends; only the tinted part counts."
-    )
-    if found < len(runs):
-        lead += (
-            " A run without a steady state counts only where none has one: with its second half."
+        heading = say(
+            "Every run found its steady state, after {steps} at most",
+            steps=plural(steps_out[-1], "step"),
         )
-    return Finding(heading=heading, lead=lead)
+    else:
+        heading = say(
+            "{count} of {runs} found a steady state", count=found, runs=plural(len(runs), "run")
+        )
+    lead = [
+        say(
+            "The first step stands apart. Of what follows, the steady state begins where the last "
+            "change of level ends; only the tinted part counts."
+        )
+    ]
+    if found < len(runs):
+        lead.append(
+            say(
+                "A run without a steady state counts only where none has one: with its second half."
+            )
+        )
+    return Finding(heading=heading, lead=joined(lead))
 
 
 def telemetry(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> Finding:
     """Return what the sampling is, and what it cost."""
     recorded = [one.run.telemetry for one in runs if one.run.telemetry.at_s]
     if not recorded:
-        return Finding(heading="No telemetry was recorded", lead="The runs were too short for it.")
-    costs = max(one.cost_ratio for one in recorded)
-    kinds = ["the processes and the disk"]
-    if any(one.cards for one in recorded):
-        kinds.insert(0, "the card")
-    else:
-        kinds[0] += "; there was no card to watch"
+        return Finding(
+            heading=say("No telemetry was recorded"), lead=say("The runs were too short for it.")
+        )
     busy = [one.summary.utilisation_ratio for one in told]
     known = [_percent(share) for share in busy if share is not None]
-    heading = f"The GPU was busy {listed(known)} of the steady time" if known else (
-        "What the machine did meanwhile"
-    )  # fmt: skip
     return Finding(
-        heading=heading,
-        lead=f"About every {recorded[0].interval_s:g} s, from outside, a side thread asked about "
-        f"{listed(kinds)}. It took {_percent(costs)} of one CPU at most.",
+        heading=say("The GPU was busy {shares} of the steady time", shares=listed(known))
+        if known
+        else say("What the machine did meanwhile"),
+        lead=say(
+            "About every {seconds:g} s, from outside, a side thread asked about the card and the "
+            "processes and the disk. It took {share} of one CPU at most."
+            if any(one.cards for one in recorded)
+            else "About every {seconds:g} s, from outside, a side thread asked about the processes "
+            "and the disk; there was no card to watch. It took {share} of one CPU at most.",
+            seconds=recorded[0].interval_s,
+            share=_percent(max(one.cost_ratio for one in recorded)),
+        ),
     )
 
 
 def _percent(ratio: float) -> str:
-    return f"{100 * ratio:.2g} %" if ratio < 1.0 else f"{100 * ratio:,.0f} %"
+    number = f"{100 * ratio:.2g}" if ratio < 1.0 else f"{100 * ratio:,.0f}"
+    return say("{share} %", share=number)

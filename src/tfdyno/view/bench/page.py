@@ -15,7 +15,8 @@ from tfdyno.view.bench.figure_steps import steps_figure
 from tfdyno.view.bench.figure_telemetry import telemetry_figure
 from tfdyno.view.bench.runs import shown_runs
 from tfdyno.view.choose.sections import Section, section
-from tfdyno.words.bench.measurement import batch_words, recipe_words, task_words
+from tfdyno.words.base.language import say
+from tfdyno.words.bench.measurement import batch_words, recipe_words, task_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,9 +58,19 @@ def bench_page(
         sections=_sections(told),
         sides=("A", "B") if comparison else ("",),
         tables=(
-            ("recipe", "Recipe", "Settings of the run", bench_tables.recipe_rows(told)),
-            ("task", "Task", "What was run, by which protocol", bench_tables.task_rows(told)),
-            ("place", "Environment", "Where it was measured", bench_tables.environment_rows(told)),
+            ("recipe", say("Recipe"), say("Settings of the run"), bench_tables.recipe_rows(told)),
+            (
+                "task",
+                say("Task"),
+                say("What was run, by which protocol"),
+                bench_tables.task_rows(told),
+            ),
+            (
+                "place",
+                say("Environment"),
+                say("Where it was measured"),
+                bench_tables.environment_rows(told),
+            ),
         ),
         raw=bench_tables.raw_rows(told),
         commands=_commands(told, kept_in),
@@ -71,9 +82,9 @@ def bench_page(
 def _setup(told: Sequence[MeasurementReport]) -> tuple[str, ...]:
     """Return the line at the top: what was run, and what B has that A has not."""
     one = told[0].measurement
-    found = [one.task.title, batch_words(one.task), *task_words(one).split(", ")[:2]]
+    found = [one.task.title, batch_words(one.task), *task_parts(one)[:2]]
     if len(told) == 2:
-        names = [recipe_words(side.measurement.recipe) or "as it is" for side in told]
+        names = [recipe_words(side.measurement.recipe) or say("as it is") for side in told]
         found += [f"A: {told[0].measurement.label or names[0]}",
                   f"B: {told[1].measurement.label or names[1]}"]  # fmt: skip
     return tuple(found)
@@ -83,9 +94,11 @@ def _sections(told: Sequence[MeasurementReport]) -> tuple[Section, ...]:
     runs = shown_runs(told)
     spread, machine = bench_findings.steps(told, runs), bench_findings.telemetry(told, runs)
     return (
-        section("steps", "Step times", spread, steps_figure(told), topic="Time of a step"),
-        section("time", "Over time", bench_findings.over_time(runs), samples_figure(told)),
-        section("telemetry", "Telemetry", machine, telemetry_figure(told)),
+        section(
+            "steps", say("Step times"), spread, steps_figure(told), topic=say("Time of a step")
+        ),
+        section("time", say("Over time"), bench_findings.over_time(runs), samples_figure(told)),
+        section("telemetry", say("Telemetry"), machine, telemetry_figure(told)),
     )
 
 
@@ -93,9 +106,9 @@ def _commands(told: Sequence[MeasurementReport], kept_in: str) -> list[tuple[str
     reference = shlex.quote(told[0].measurement.task.reference)
     names = [shlex.quote(f"{kept_in or 'RESULTS'}:{one.measurement.id[:6]}") for one in told]
     found = [
-        (f"tfdyno bench {reference} --against execution=xla", "Two settings in turns"),
+        (f"tfdyno bench {reference} --against execution=xla", say("Two settings in turns")),
         (f"tfdyno compare {' '.join(names if len(names) > 1 else [*names, 'OTHER.json'])}",
-         "This result against another"),
-        (f"tfdyno bench {reference} --export result.json", "The raw numbers as a file"),
+         say("This result against another")),
+        (f"tfdyno bench {reference} --export result.json", say("The raw numbers as a file")),
     ]  # fmt: skip
     return found[1:] if len(told) == 2 else found

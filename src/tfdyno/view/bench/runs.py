@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.measure.measurement import BenchRun
 from tfdyno.words.base.amounts import step_unit
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,8 @@ class ShownRun:
 
     name: str
     """``run 1``, ``A 1``."""
+    short_name: str
+    """``1``, ``A 1``."""
     colour: str
     """CSS variable."""
     run: BenchRun
@@ -108,7 +111,8 @@ def _of(side: str, told: MeasurementReport) -> list[ShownRun]:
         counts = steady[at] or not any(steady)
         found.append(
             ShownRun(
-                name=f"{side} {at + 1}" if side else f"run {at + 1}",
+                name=f"{side} {at + 1}" if side else say("run {number}", number=at + 1),
+                short_name=f"{side} {at + 1}".strip(),
                 colour=_COLOURS[side] if counts else _LEFT_OUT_COLOUR,
                 run=run,
                 median_s=median_s,

@@ -11,6 +11,8 @@ from tfdyno.core.measure.measurement import Card, Environment
 from tfdyno.core.recipe.composition import is_trainer_only
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.view.bench.runs import shown_runs
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.names import named
 from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
@@ -19,24 +21,54 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.measurement_document import MeasurementReport
     from tfdyno.view.bench.runs import ShownRun
 
-_ABBREVIATIONS = {
-    "tensorflow": "TensorFlow", "tfdyno": "tfdyno", "cpu": "CPU", "cuda": "CUDA", "cudnn": "cuDNN",
-    "id": "ID",
-}  # fmt: skip
-
-
 _TITLES = {
-    "protocol_least_runs": "Runs at least",
-    "protocol_most_runs": "Runs at most",
-    "protocol_least_samples": "Steady samples of a run at least",
-    "protocol_least_s": "Steady state of a run at least",
-    "protocol_most_s": "Steps of a run at most",
-    "protocol_target_ratio": "Interval that ends the runs",
-    "protocol_data": "Data",
-    "protocol_epochs": "Epochs",
-    "id": "Result",
+    "reference": say_later("Reference"),
+    "title": say_later("Title"),
+    "mode": say_later("Mode"),
+    "parameter_count": say_later("Parameter count"),
+    "inputs": say_later("Inputs"),
+    "loss": say_later("Loss"),
+    "optimizer": say_later("Optimizer"),
+    "policy": say_later("Policy"),
+    "execution": say_later("Execution"),
+    "batch_size": say_later("Batch size"),
+    "replica_count": say_later("Replica count"),
+    "samples_per_epoch": say_later("Samples per epoch"),
+    "is_loop": say_later("Is loop"),
+    "data_set": say_later("Data set"),
+    "retreats": say_later("Retreats"),
+    "protocol_version": say_later("Protocol version"),
+    "protocol_data": say_later("Data"),
+    "protocol_epochs": say_later("Epochs"),
+    "protocol_least_runs": say_later("Runs at least"),
+    "protocol_most_runs": say_later("Runs at most"),
+    "protocol_least_samples": say_later("Steady samples of a run at least"),
+    "protocol_least_s": say_later("Steady state of a run at least"),
+    "protocol_most_s": say_later("Steps of a run at most"),
+    "protocol_target_ratio": say_later("Interval that ends the runs"),
+    "protocol_target_metric": say_later("Protocol target metric"),
+    "protocol_target_value": say_later("Protocol target value"),
+    "costs": say_later("Costs"),
+    "device": say_later("Device"),
+    "cards": say_later("Cards"),
+    "driver": say_later("Driver"),
+    "cuda": "CUDA",
+    "cudnn": "cuDNN",
+    "tensorflow": "TensorFlow",
+    "keras": "Keras",
+    "python": "Python",
+    "tfdyno": "tfdyno",
+    "system": say_later("System"),
+    "host": say_later("Host"),
+    "container": say_later("Container"),
+    "container_image": say_later("Container image"),
+    "cpu": "CPU",
+    "cpu_count": say_later("CPU count"),
+    "memory_bytes": say_later("Memory"),
+    "measured": say_later("Measured"),
+    "id": say_later("Result"),
 }
-"""Names that would say little by themselves."""
+"""Of fields of the task, of the protocol and of the environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +132,10 @@ def raw_rows(told: Sequence[MeasurementReport]) -> tuple[tuple[str, str, str, st
 def _raw(one: ShownRun) -> list[tuple[str, str, str, str]]:
     count, excluded = len(one.run.samples_s), set(one.run.excluded)
     parts = (
-        ("warm-up", [at for at in range(one.start) if at not in excluded]),
-        ("steady" if one.steady else "second half",
+        (say("warm-up"), [at for at in range(one.start) if at not in excluded]),
+        (say("steady") if one.steady else say("second half"),
          [at for at in range(one.start, count) if at not in excluded]),
-        ("first of an epoch", sorted(excluded)),
+        (say("first of an epoch"), sorted(excluded)),
     )  # fmt: skip
     return [
         (one.name, part, _steps(one.run.steps_per_sample[at] for at in places),
@@ -118,21 +150,11 @@ def _steps(counts: Iterable[int]) -> str:
 
 
 def _row(name: str, values: Sequence[object]) -> Pair:
-    return Pair(name=_title(name), values=tuple(_words(name, value) for value in values))
+    return Pair(name=say(_TITLES[name]), values=tuple(_words(name, value) for value in values))
 
 
 def _known(rows: Sequence[Pair]) -> tuple[Pair, ...]:
     return tuple(row for row in rows if any(row.values))
-
-
-def _title(name: str) -> str:
-    if name in _TITLES:
-        return _TITLES[name]
-    for unit in ("_bytes", "_s", "_ratio"):
-        name = name.removesuffix(unit)
-    words = [_ABBREVIATIONS.get(word, word) for word in name.split("_")]
-    first = words[0] if words[0] in _ABBREVIATIONS.values() else words[0].capitalize()
-    return " ".join([first, *words[1:]])
 
 
 def _words(name: str, value: object) -> str:
@@ -140,7 +162,7 @@ def _words(name: str, value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(_card(one) if isinstance(one, Card) else str(one) for one in value)
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return named("yes" if value else "no")
     if value in ("", 0, 0.0, None):
         return ""
     if not isinstance(value, int | float):

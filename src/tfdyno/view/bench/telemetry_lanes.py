@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import GIB, MIB
 from tfdyno.core.measure.measurement import MISSING
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,24 +71,26 @@ def _card_lanes(runs: Sequence[BenchRun]) -> tuple[Lane, ...]:
         lines = _card_lines(runs, count, lambda card: getattr(card, name), scale)
         return Lane(title=title, unit=unit, lines=lines, least_end=least_end)
 
-    clocks = read("Graphics clock", "MHz", "graphics_clock_hz", 1e-6)
+    clocks = read(say("Graphics clock"), "MHz", "graphics_clock_hz", 1e-6)
     others = _card_lines(runs, count, lambda card: card.other_memory_bytes, 1.0 / GIB)
-    memory = read("GPU memory in use", "GiB", "memory_bytes", 1.0 / GIB)
+    memory = read(say("GPU memory in use"), "GiB", "memory_bytes", 1.0 / GIB)
     if count == 1 and others and any(v for column in others[0].runs for v in column):
-        memory = _joined(memory, Line(name="of it by others", colour="c2", runs=others[0].runs))
+        memory = _joined(
+            memory, Line(name=say("of it by others"), colour="c2", runs=others[0].runs)
+        )
     return (
-        read("GPU busy", "%", "utilisation_ratio", 100.0, 100.0),
+        read(say("GPU busy"), "%", "utilisation_ratio", 100.0, 100.0),
         memory,
-        read("Power", "W", "power_w", 1.0),
-        read("Temperature", "°C", "temperature_celsius", 1.0),
+        read(say("Power||lane"), "W", "power_w", 1.0),
+        read(say("Temperature"), "°C", "temperature_celsius", 1.0),
         replace(clocks, marked=tuple(_throttled(run) for run in runs)),
-        read("Memory clock", "MHz", "memory_clock_hz", 1e-6),
+        read(say("Memory clock"), "MHz", "memory_clock_hz", 1e-6),
     )  # fmt: skip
 
 
 def _joined(lane: Lane, more: Line) -> Lane:
     first = lane.lines[0]
-    named = Line(name="all", colour=first.colour, runs=first.runs)
+    named = Line(name=say("all"), colour=first.colour, runs=first.runs)
     return replace(lane, lines=(named, more))
 
 
@@ -112,12 +115,16 @@ def _card_lines(
         return ()
     if count > MOST_CARDS:
         means = tuple(_mean([card[at] for card in each]) for at in range(len(runs)))
-        return (Line(name=f"mean of {count} cards", colour="c1", runs=means),)
+        return (Line(name=say("mean of {count} cards", count=count), colour="c1", runs=means),)
     return tuple(
-        Line(name=f"card {at}" if count > 1 else "", colour=_CARD_COLOURS[at], runs=card,
-             card=count > 1)
+        Line(
+            name=say("card {number}", number=at) if count > 1 else "",
+            colour=_CARD_COLOURS[at],
+            runs=card,
+            card=count > 1,
+        )
         for at, card in enumerate(each)
-    )  # fmt: skip
+    )
 
 
 def _mean(columns: Sequence[Column]) -> Column:
@@ -131,18 +138,18 @@ def _mean(columns: Sequence[Column]) -> Column:
 def _host_lanes(runs: Sequence[BenchRun]) -> tuple[Lane, ...]:
     told = [run.telemetry for run in runs]
     rates = (
-        ("read", "c1", [_rate(t.at_s, t.disk_read_bytes) for t in told]),
-        ("written", "c2", [_rate(t.at_s, t.disk_write_bytes) for t in told]),
+        (say("read||disk"), "c1", [_rate(t.at_s, t.disk_read_bytes) for t in told]),
+        (say("written||disk"), "c2", [_rate(t.at_s, t.disk_write_bytes) for t in told]),
     )
     shares = (
-        ("this run", "c1", [_scaled(t.cpu_ratio, 100.0) for t in told]),
-        ("other processes", "c2", [_scaled(t.other_cpu_ratio, 100.0) for t in told]),
+        (say("this run"), "c1", [_scaled(t.cpu_ratio, 100.0) for t in told]),
+        (say("other processes"), "c2", [_scaled(t.other_cpu_ratio, 100.0) for t in told]),
     )
     memory = (("", "c1", [_scaled(t.memory_bytes, 1.0 / GIB) for t in told]),)
     return (
-        Lane(title="CPU busy, of all", unit="%", lines=_lines(shares), least_end=100.0),
-        Lane(title="Memory of the process", unit="GiB", lines=_lines(memory)),
-        Lane(title="Disk", unit="MiB/s", lines=_lines(rates), least_end=1.0),
+        Lane(title=say("CPU busy, of all"), unit="%", lines=_lines(shares), least_end=100.0),
+        Lane(title=say("Memory of the process"), unit="GiB", lines=_lines(memory)),
+        Lane(title=say("Disk"), unit="MiB/s", lines=_lines(rates), least_end=1.0),
     )
 
 

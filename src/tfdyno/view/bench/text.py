@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.measure.measurement_document import metrics_of
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.words.base.amounts import plural
+from tfdyno.words.base.amounts import listed, plural
+from tfdyno.words.base.language import say
 from tfdyno.words.bench.comparison import verdict_words
 from tfdyno.words.bench.measurement import (
     batch_words,
@@ -22,6 +23,7 @@ from tfdyno.words.bench.measurement import (
     step_words,
     task_words,
 )
+from tfdyno.words.bench.told import note_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +94,7 @@ def bench_text(
         paint(wrapped(answer, width=width), "bold", colour=colour),
         "\n".join(doubts),
         runs_table(one, told.medians_s, width=width, colour=colour),
-        pairs([*new, *(("costs", words) for words in told.costs)], width=width),
+        pairs([*new, *((say("costs"), words) for words in told.costs)], width=width),
     ]
     return "\n\n".join(block for block in blocks if block)
 
@@ -101,9 +103,16 @@ def headline(one: Measurement, summary: Summary) -> str:
     """Return the answer: time of a step with its interval, speed, device."""
     task = one.task
     name = f"{one.label}: {task.title}" if one.label else task.title
-    where = f"{name} at {batch_words(task)} on {device_words(one.environment)}"
     best, bounds = step_words(summary.median_s, summary.interval_s)
-    return f"{where}: {best} a step ({bounds}), {rate_words(task, summary.throughput_per_s)}."
+    return say(
+        "{name} at {batch} on {device}: {best} a step ({bounds}), {rate}.",
+        name=name,
+        batch=batch_words(task),
+        device=device_words(one.environment),
+        best=best,
+        bounds=bounds,
+        rate=rate_words(task, summary.throughput_per_s),
+    )
 
 
 def runs_table(
@@ -111,7 +120,10 @@ def runs_table(
 ) -> str:
     """Write a line per run: its median, how much counts, what came before, memory, metrics."""
     metrics = list(metrics_of(one))[:_MOST_METRICS]
-    headers = ["run", "step", "samples", "steps", "warm-up", "first step", "memory", *metrics]
+    headers = [
+        say("run||number"), say("step"), say("samples||of time"), say("steps"), say("warm-up"),
+        say("first step"), say("memory||of a run"), *metrics,
+    ]  # fmt: skip
     rows = [
         [str(number), *_run_cells(run, median_s), *(_metric(run, name) for name in metrics)]
         for number, (run, median_s) in enumerate(zip(one.runs, medians_s, strict=True), start=1)
@@ -123,7 +135,7 @@ def runs_table(
 def next_words(measured: Sequence[Measurement], kept_in: str, width: int = WIDTH) -> str:
     """Say where the results are, and the command that compares them."""
     names = [f"{kept_in}:{one.id[:6]}" for one in measured]
-    kept = wrapped(f"Kept as {' and '.join(names)}.", width=width)
+    kept = wrapped(say("Kept as {names}.", names=listed(names)), width=width)
     quoted = [shlex.quote(name) for name in names]
     others = " ".join(quoted) if len(names) > 1 else f"{quoted[0]} OTHER"
     return f"{kept}\n  tfdyno compare {others}"
@@ -133,7 +145,7 @@ def _run_cells(run: BenchRun, median_s: float) -> list[str]:
     steps = sum(run.steps_per_sample[run.steady_from :])
     return [
         seconds_words(median_s),
-        f"{len(run.steady_s)} of {len(run.samples_s)}",
+        say("{count} of {all}", count=len(run.steady_s), all=len(run.samples_s)),
         f"{steps:,}",
         f"{sum(run.steps_per_sample[: run.steady_from]):,}",
         seconds_words(run.first_step_s),
@@ -148,30 +160,42 @@ def _metric(run: BenchRun, name: str) -> str:
 def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
     """List what the numbers rest on, as name and words; empty words: nothing is known."""
     protocol, kind = one.protocol, one.runs[0].memory_kind if one.runs else "process"
-    length = f"{plural(protocol.epochs, 'epoch')} each" if protocol.epochs else (
-        f"at most {seconds_words(protocol.most_s)} of steps each"
-    )  # fmt: skip
+    if protocol.epochs:
+        length = say("{epochs} each", epochs=plural(protocol.epochs, "epoch"))
+    else:
+        length = say("at most {time} of steps each", time=seconds_words(protocol.most_s))
     return [
-        ("task", task_words(one)),
-        ("settings", recipe_words(one.recipe)),
-        ("first step", f"{seconds_words(summary.first_step_s)}, {_first(one)}"),
-        ("memory", peak_words(summary.peak_memory_bytes, kind)),
+        (say("task"), task_words(one)),
+        (say("settings"), recipe_words(one.recipe)),
+        (say("first step"), _first(one, seconds_words(summary.first_step_s))),
+        (say("memory||of a run"), peak_words(summary.peak_memory_bytes, kind)),
         ("GPU", energy_words(summary)),
-        ("target", _target(one)),
-        ("notes", " ".join(f"{note.rstrip('.')}." for note in one.task.notes)),
-        ("where", environment_words(one.environment)),
-        ("protocol", f"version {protocol.version}: a fresh process a run, {length}, the warm-up "
-                     "ends where a changepoint is found"),
-    ]  # fmt: skip
+        (say("target"), _target(one)),
+        (say("notes"), " ".join(map(note_words, one.task.notes))),
+        (say("where"), environment_words(one.environment)),
+        (
+            say("protocol"),
+            say(
+                "version {version}: a fresh process a run, {length}, the warm-up ends where a "
+                "changepoint is found",
+                version=protocol.version,
+                length=length,
+            ),
+        ),
+    ]
 
 
-def _first(one: Measurement) -> str:
-    """Return what the time of the first step holds."""
+def _first(one: Measurement, time: str) -> str:
+    """Return the first step, and what its time holds."""
     kept = sum(run.programs_kept for run in one.runs)
     if not kept:
-        return "tracing and compiling included"
-    of = f"{kept} of {plural(len(one.runs), 'run')}"
-    return f"tracing included; {of} took compiled programs from the cache"
+        return say("{time}, tracing and compiling included", time=time)
+    return say(
+        "{time}, tracing included; {kept} of {runs} took compiled programs from the cache",
+        time=time,
+        kept=kept,
+        runs=plural(len(one.runs), "run"),
+    )
 
 
 def _target(one: Measurement) -> str:
@@ -181,7 +205,12 @@ def _target(one: Measurement) -> str:
     goal = f"{protocol.target_metric} {significant(protocol.target_value)}"
     reached = [run.seconds_to_target_s for run in one.runs if run.seconds_to_target_s]
     if not reached:
-        return f"{goal}: not reached by any run"
+        return say("{goal}: not reached by any run", goal=goal)
     first, last = seconds_words(min(reached)), seconds_words(max(reached))
-    time = first if first == last else f"{first} to {last}"
-    return f"{goal}: reached by {len(reached)} of {plural(len(one.runs), 'run')} in {time}"
+    return say(
+        "{goal}: reached by {count} of {runs} in {time}",
+        goal=goal,
+        count=len(reached),
+        runs=plural(len(one.runs), "run"),
+        time=first if first == last else say("{low} to {high}", low=first, high=last),
+    )

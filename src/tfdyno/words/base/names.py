@@ -55,9 +55,6 @@ NAMES = frozenset((
     say_later("software power cap"), say_later("hardware slowdown"),
     say_later("software thermal slowdown"), say_later("hardware thermal slowdown"),
     say_later("power brake"),
-    # steps back from a compile that fails
-    say_later("without Triton's matrix products"),
-    say_later("with kernels that were not measured"), say_later("in graph execution without XLA"),
     # why a wheel does not run
     say_later("PyPI has no CUDA wheel for this host's aarch64 processor; use NVIDIA's TensorFlow "
               "container or a source build"),

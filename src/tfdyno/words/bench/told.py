@@ -1,0 +1,42 @@
+"""What a bench is told in English: stages of its child, and notes that a record keeps."""
+
+from __future__ import annotations
+
+from tfdyno.words.base.language import retold, say_later
+
+STAGES = (
+    say_later("importing TensorFlow"),
+    say_later("building {workload}"),
+    say_later("first step (compiling)"),
+    say_later("first step (compiling with XLA)"),
+    say_later("measuring: {count} steps, {seconds} s"),
+    say_later("measuring"),
+    say_later("epoch {number}: {metrics}, {seconds} s"),
+)
+"""Stages of a child, without a stop."""
+NOTES = (
+    say_later("{title} brings no data: one random batch again and again"),
+    say_later("What predict returns is not kept"),
+    say_later("A loop of train_on_batch, timed in place"),
+    say_later("A loop of the script's own, timed in place: its input is part of it"),
+    say_later("The script's loop ended after {count} steps"),
+    say_later("A step by itself, on random tensors"),
+    say_later("The loss is not a number: training diverged"),
+    say_later("Zeros stand for keras.datasets.{name}"),
+    say_later("Left out of fit: {names}"),
+    say_later("{variable} names a cache of compiled programs: first steps may be without "
+              "compiling"),
+)  # fmt: skip
+"""Notes of a measurement, without the stop at their end."""
+
+
+def note_words(note: str) -> str:
+    """Write a note as a sentence."""
+    plain = note.rstrip(".")
+    said = retold(plain, NOTES)
+    return f"{plain}." if said == plain else f"{said}。"
+
+
+def stage_words(stage: str) -> str:
+    """Return a stage of a run in the language of the answer."""
+    return retold(stage, STAGES)
