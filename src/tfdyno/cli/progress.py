@@ -104,11 +104,14 @@ class _Shown:
             self._rewrite()
 
     def tick(self) -> None:
+        from tfdyno.words.base.language import say
+
         while not self.over.wait(TICK_S if self.live else PATIENCE_S):
             if self.live:
                 self._rewrite()
             elif self.text:
-                self._line(f"{self.text}, for {time.monotonic() - self.since_s:.0f} s now")
+                past_s = time.monotonic() - self.since_s
+                self._line(say("{stage}, for {seconds:.0f} s now", stage=self.text, seconds=past_s))
 
     def _line(self, text: str) -> None:
         past_s = time.monotonic() - self.began_s

@@ -141,6 +141,25 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(folder: Path) -> None:
 
 
 @pytest.mark.tf
+def test_chinese_is_for_the_reader_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script, the log and the record stay as they are."""
+    monkeypatch.delenv("TFDYNO_LANG", raising=False)
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    words = ("--set", "batch_size=64", "--epochs", "1", "--output", "run", "--no-model")
+    done = tfdyno("train", "train.py:build", "--data", "train.py:data", *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("train.py：1 轮（4 步）后 loss ")
+    assert "  说明    数据集最后一个 batch() 改用另一批大小。" in done.stdout
+    assert "第 1/1 轮  loss " in done.stderr
+    kept = json.loads((folder / "run" / "run.json").read_text())
+    assert kept["outcome"]["notes"][0] == (
+        "The last batch() of the dataset makes batches of another size."
+    )
+    plan = tfdyno("train", "train.py", "--dry-run", "--lang", "zh").stdout
+    assert plan.startswith("line 将训练 2 轮，每轮 8 步。")
+
+
+@pytest.mark.tf
 def test_a_dry_run_chooses_the_recipe_for_the_card_that_it_estimates(folder: Path) -> None:
     done = tfdyno("train", "train.py", "--recipe", "auto", "--set", "seed=3", "--dry-run",
                   "--gpu", "l4", "--json")  # fmt: skip

@@ -95,9 +95,13 @@ TRANSLATED = (
     "view/train/preview_text.py",
     "view/train/progress.py",
     "view/train/text.py",
+    "view/train/tune_text.py",
     "words/recipe/retreats.py",
     "words/recipe/settings.py",
     "words/train/notes.py",
+    "words/train/tune.py",
+    "words/train/tune_document.py",
+    "words/train/tune_notes.py",
     "jobs/train/preview.py",
     "jobs/choose/_anchors.py",
     "jobs/choose/_compose.py",
@@ -142,6 +146,8 @@ NOT_SAID = {
     "a page needs a workload with a card",
     " --batch-size {} --precision ",
     '{"event": "layout"', "a layout", "precision = float8",
+    "It is not faster: ", "It is faster. Losses were not compared: ", " is not the answer. ",
+    "Trial {}: ",
     "need one measurement, or two and their comparison, got ",
 }  # fmt: skip
 """States that nouns carry as data, and what stands between figures."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, get_args
 from tfdyno.cli.answer import Answer, noted
 from tfdyno.cli.command import TEXT, command, flag, group, many, option
 from tfdyno.cli.options import (
+    LANG,
     RECIPE,
     SET,
     WAIT_FREE,
@@ -24,6 +25,7 @@ from tfdyno.cli.options import (
 from tfdyno.cli.progress import progress_line
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
 from tfdyno.core.measure.measurement import DataMode
 from tfdyno.core.recipe.recipe import typed
 
@@ -76,6 +78,7 @@ class _Options(WorkloadOptions):
     wait_free: bool = WAIT_FREE
     code: CodeOptions = group(CodeOptions)
     told: Telling = group(Telling)
+    lang: Language | None = LANG
 
 
 @command(_Options)

@@ -14,6 +14,8 @@ from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.probe.base.host import this_host
 from tfdyno.probe.machine.fingerprint import memory_bytes
+from tfdyno.words.base.language import say
+from tfdyno.words.train.tune_notes import note_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,8 +89,11 @@ class Places:
     def of(self, node: Node) -> Environment:
         """Return the place of a node; raises ``TfdynoError`` where it cannot be looked at."""
         if node.name not in self._known:
-            where = f"node {node.name}" if node.name else "this machine"
-            self._progress(f"looking at {where}")
+            self._progress(
+                say("looking at node {node}", node=node.name)
+                if node.name
+                else say("looking at this machine")
+            )
             asked = LookHere(workload=self._request.workload, recipe=self._request.recipe)
             self._known[node.name] = node.look(asked, self._progress)
         return self._known[node.name]
@@ -114,7 +119,7 @@ class Places:
                 why = str(error).rstrip(".")
             if why:
                 left_out.append(f"Node {node.name} is left out: {why}.")
-                self._progress(left_out[-1])
+                self._progress(note_words(left_out[-1], ()))
             else:
                 found.append(node)
         return tuple(found), tuple(left_out)

@@ -22,10 +22,12 @@ from tfdyno.jobs.tune._runs import RunFailed, benched
 from tfdyno.jobs.tune.request import NodeLost
 from tfdyno.model.measure.comparison import compare
 from tfdyno.model.measure.trial_judge import ranked
+from tfdyno.words.base.language import ENGLISH, answering, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tfdyno.core.measure.fix_proof import Agreement
     from tfdyno.core.measure.measurement import Environment, Measurement
     from tfdyno.core.train.tuning import Trial, Tuning
     from tfdyno.jobs.tune._look import StartInspection
@@ -108,38 +110,42 @@ def proven(
         TfdynoError: The place failed.
     """
 
-    def say(line: str) -> None:
-        progress(f"proof: {line}")
+    def tell(line: str) -> None:
+        progress(say("proof: {stage}", stage=line))
+
+    def told(agreed: Agreement | None = None, *, reason: str = "", kept: bool = False) -> FixProof:
+        with answering(ENGLISH):  # as the file of the answer has it
+            return proof_of(fix, sides, found, agreed, reason=reason, kept=kept)
 
     fix = FixProof(cause=CAUSE, settings=best.changes, reason="")
     try:
-        sides = _measured(request, best, node, place, say)
+        sides = _measured(request, best, node, place, tell)
     except RunFailed as failed:
         return replace(fix, reason=f"It could not be measured against the start: {failed}")
-    found = compare(*sides)
+    with answering(ENGLISH):
+        found = compare(*sides)
     if found.verdict != "faster":
-        return proof_of(fix, sides, found)
+        return told()
     if best.changes_batch:
-        return proof_of(fix, sides, found, reason=f"{_CHANGED}.", kept=True)
+        return told(reason=f"{_CHANGED}.", kept=True)
     if look.uncompared:
-        return proof_of(fix, sides, found, reason=_of_speed(look.uncompared), kept=True)
+        return told(reason=_of_speed(look.uncompared), kept=True)
     pair = Pair(
         workload=request.workload, before=request.recipe, after=best.recipe,
         batch_size=look.batch_size, is_loop=look.is_loop,
         steps_per_epoch=look.samples_per_epoch // look.batch_size if look.batch_size else 0,
     )  # fmt: skip
     try:
-        agreed = node.compare(pair, say)
+        agreed = node.compare(pair, tell)
     except NodeLost:
         raise
     except TfdynoError as error:
         if NO_DATA in str(error):  # a function whose batches were made up for the runs
-            return proof_of(fix, sides, found, reason=_of_speed(_no_data(request)), kept=True)
-        reason = f"It is faster, but its losses could not be compared: {error}"
-        return proof_of(fix, sides, found, reason=reason)
+            return told(reason=_of_speed(_no_data(request)), kept=True)
+        return told(reason=f"It is faster, but its losses could not be compared: {error}")
     finally:
         node.ended()
-    return proof_of(fix, sides, found, agreed)
+    return told(agreed)
 
 
 def _no_data(request: TuneRequest) -> str:

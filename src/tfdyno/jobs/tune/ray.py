@@ -28,6 +28,7 @@ from tfdyno.engines.process.local import together
 from tfdyno.engines.process.process import Command
 from tfdyno.jobs.child.worker import PROGRESS, silent
 from tfdyno.jobs.tune.request import Node, NodeLost, TuneRequest
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,7 +64,7 @@ def ray_nodes(
         UsageError: Ray is not installed.
         ToolError: The cluster cannot be reached.
     """
-    progress("starting Ray")
+    progress(say("starting Ray"))
     talk = _Talk(request)
     command = Command(
         words=(sys.executable, "-m", DRIVER),
@@ -84,7 +85,7 @@ def ray_nodes(
         ]  # fmt: skip
         if len(alike) < len(found):
             names = ", ".join(one.name for one in found if one not in alike)
-            progress(f"left out, since they are other machines: {names}")
+            progress(say("left out, since they are other machines: {names}", names=names))
         yield tuple(talk.node(crew.chief, one) for one in alike)
 
 
@@ -149,18 +150,18 @@ class _Talk:
             return found
 
         def run(work: MeasureHere, progress: Callable[[str], None]) -> Measured:
-            progress(f"on node {told.name}")
+            progress(say("on node {node}", node=told.name))
             return ask(replace(work, limit_bytes=self._request.memory_limit_bytes), Measured)
 
         def look(work: LookHere, progress: Callable[[str], None]) -> Environment:
-            progress(f"on node {told.name}")
+            progress(say("on node {node}", node=told.name))
             try:
                 return ask(work, Environment)
             finally:
                 ended()
 
         def compare(pair: Pair, progress: Callable[[str], None]) -> Agreement:
-            progress(f"comparing losses on node {told.name}")
+            progress(say("comparing losses on node {node}", node=told.name))
             return ask(pair, Agreement)
 
         def ended() -> None:

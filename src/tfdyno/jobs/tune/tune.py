@@ -37,7 +37,9 @@ from tfdyno.model.measure import trial_judge as judge
 from tfdyno.model.measure.steady_part import beside_s
 from tfdyno.model.measure.trial_law import PROBABILITY, interval, is_behind, middle, moved_ratio
 from tfdyno.store.tuning_study import LOCK_FILE, TuningStudy, check_optuna
+from tfdyno.words.base.language import ENGLISH, answering, say
 from tfdyno.words.bench.measurement import device_words
+from tfdyno.words.train.tune_notes import note_words, uncompared_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -140,7 +142,8 @@ class _Tuner:
             self._nodes = (self._nodes[0], *others)
             study.begin(key_of(request), look.space, look.environment)
         if look.uncompared:
-            self._progress(f"the proof will be of speed alone: {look.uncompared}")
+            why = uncompared_words(look.uncompared)
+            self._progress(say("the proof will be of speed alone: {why}", why=why))
         if not own:
             study.enqueue(look.own_values)
             number, values = study.ask(look.space)
@@ -191,13 +194,13 @@ class _Tuner:
         if not self._nodes:
             raise error
         self._left_out = (*self._left_out, f"Node {node.name} was lost: {error}")
-        self._progress(self._left_out[-1])
+        self._progress(note_words(self._left_out[-1], ()))
         with self._lock:
             self._trials = [one for one in self._trials if one.number != trial.number]
             self._study.give_back(trial.number)
 
     def _measure_start(self, node: Node) -> tuple[Measurement, ...]:
-        return self._bench(self._request.recipe, node, "the start", lambda _sides: False)
+        return self._bench(self._request.recipe, node, say("the start"), lambda _sides: False)
 
     def _bench(
         self,
@@ -214,9 +217,9 @@ class _Tuner:
             folder=self._request.folder,
             label="tune",
         )
-        say = partial(_say, self._progress, title)
+        told = partial(_tell, self._progress, title)
         place = partial(self._places.of, node)
-        return benched(asked, node, place, progress=say, enough=enough)
+        return benched(asked, node, place, progress=told, enough=enough)
 
     def _next(self, running: int) -> Trial | None:
         """Return the next trial that has to be run; what need not be is told on the way."""
@@ -247,7 +250,7 @@ class _Tuner:
             TfdynoError: The place failed: the trial is asked for again in another session.
         """
         ran = replace(trial, ran=True, where=node.name)
-        title = f"trial {trial.number} ({_words(trial)})"
+        title = say("trial {number} ({changes})", number=trial.number, changes=_words(trial))
         stopped: list[str] = []
 
         def enough(sides: Sequence[Measurement]) -> bool:
@@ -265,7 +268,7 @@ class _Tuner:
                 is_refused = isinstance(failed.error, UsageError)
                 if is_refused or again + 1 == MOST_TRIES:
                     return replace(ran, status="failed", reason=str(failed), is_refused=is_refused)
-                self._progress(f"{title}: once more, since {failed}")
+                self._progress(say("{title}: once more, since {error}", title=title, error=failed))
         self._check_place(found)
         with self._lock:
             others = [one for one in self._trials if one.number != trial.number]
@@ -320,6 +323,8 @@ class _Tuner:
             for one in self._trials if one.status != "running"
         )  # fmt: skip
         best = next(iter(judge.ranked(trials, request.recipe)), None) or judge.best_of(trials)
+        with answering(ENGLISH):  # as the file of the answer has it
+            device_name = device_words(look.environment)
         left = Left(look.space, self._trials).count
         return Tuning(
             reference=request.workload.reference,
@@ -330,7 +335,7 @@ class _Tuner:
             best=best.number if best else None,
             recipe=request.recipe,
             device=look.device,
-            device_name=device_words(look.environment),
+            device_name=device_name,
             update_samples=look.update_samples,
             runs=request.runs,
             asked_trials=request.trials,
@@ -366,9 +371,10 @@ def _retreats(trials: Sequence[Trial]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _say(progress: Callable[[str], None], head: str, line: str) -> None:
-    progress(Lasting(line) if isinstance(line, Lasting) else f"{head}: {line}")
+def _tell(progress: Callable[[str], None], title: str, line: str) -> None:
+    lasts = isinstance(line, Lasting)
+    progress(Lasting(line) if lasts else say("{title}: {stage}", title=title, stage=line))
 
 
 def _words(trial: Trial) -> str:
-    return ", ".join(f"{name}={value}" for name, value in trial.changes.items()) or "the start"
+    return ", ".join(f"{name}={value}" for name, value in trial.changes.items()) or say("the start")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.clock import now
 from tfdyno.core.base.codec import to_json, write_atomic
 from tfdyno.core.recipe.recipe_file import FILE_NAME, to_toml
+from tfdyno.words.base.language import ENGLISH, answering
 from tfdyno.words.train.tune import batch_warning, headline, losses_warning
 from tfdyno.words.train.tune_document import tune_document
 
@@ -19,7 +20,7 @@ TUNING_FILE = "tuning.json"
 
 
 def written(folder: Path, told: Tuning) -> tuple[Path, ...]:
-    """Write what is known; each file as a whole.
+    """Write what is known, in English; each file as a whole.
 
     The recipe is written once it is proven, or stays as it started.
 
@@ -30,8 +31,12 @@ def written(folder: Path, told: Tuning) -> tuple[Path, ...]:
     Raises:
         UsageError: The folder cannot be written.
     """
-    made_at = now()
-    document = tune_document(told, folder=str(folder), made_at=made_at)
+    with answering(ENGLISH):
+        return _written(folder, told)
+
+
+def _written(folder: Path, told: Tuning) -> tuple[Path, ...]:
+    document = tune_document(told, folder=str(folder), made_at=now())
     files = [folder / TUNING_FILE]
     write_atomic(files[0], to_json(document, indent=2) + b"\n")
     if told.ended != "stopped" and not told.planned_for and told.best is not None:

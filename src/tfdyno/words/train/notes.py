@@ -98,9 +98,11 @@ def notes_words(notes: Iterable[str], retreats: Sequence[Retreat] = ()) -> str:
         retreats: The steps back that one of them tells of.
     """
     stepped_back = told_of(retreats)
-    told = [
-        retreats_words(retreats) if note == stepped_back else retold(note.rstrip("."), NOTES)
-        for note in notes
-    ]
-    ended = (f"{one.rstrip('.。')}{'. ' if one.isascii() else say('.') + say(' ')}" for one in told)
-    return "".join(ended).rstrip()
+    told = (retreats_words(retreats) if note == stepped_back else _sentence(note) for note in notes)
+    return "".join(one + (" " if one.endswith(".") else say(" ")) for one in told).rstrip()
+
+
+def _sentence(note: str) -> str:
+    plain = note.rstrip(".")
+    told = retold(plain, NOTES)
+    return f"{plain}." if told == plain else told + say(".")

@@ -6,55 +6,77 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.words.base.amounts import plural
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.train.tune_notes import uncompared_words
 
 if TYPE_CHECKING:
     from tfdyno.core.train.tuning import Trial, TrialStatus, Tuning
 
-STATUS_WORDS: dict[TrialStatus, str] = {
-    "measured": "measured",
-    "pruned": "ended early, surely slower",
-    "not_fit": "does not fit",
-    "hopeless": "not run, surely slower",
-    "same": "same as another",
-    "failed": "failed",
-    "running": "running",
-    "planned": "would be measured",
+_STATUS: dict[TrialStatus, str] = {
+    "measured": say_later("measured||trial"),
+    "pruned": say_later("ended early, surely slower"),
+    "not_fit": say_later("does not fit||trial"),
+    "hopeless": say_later("not run, surely slower"),
+    "same": say_later("same as another"),
+    "failed": say_later("failed"),
+    "running": say_later("running"),
+    "planned": say_later("would be measured"),
 }
+
+
+def status_words(status: TrialStatus) -> str:
+    """Return what became of a trial."""
+    return say(_STATUS[status])
 
 
 def changes_words(one: Trial) -> str:
     """Write ``batch_size=64, execution=xla``; a setting that is the script's own reads ``own``."""
-    told = [f"{name}={value or 'own'}" for name, value in one.changes.items()]
-    return ", ".join(told) or "the start"
+    told = [f"{name}={value or say('own||value')}" for name, value in one.changes.items()]
+    return ", ".join(told) or say("the start")
 
 
 def headline(told: Tuning) -> str:
     """Return the answer in one sentence."""
     if told.planned_for:
         count, of = told.counts().get("planned", 0), plural(len(told.trials), "trial")
-        return f"Planned for {told.planned_for}, not measured: {count} of {of} would be run."
+        return say(
+            "Planned for {card}, not measured: {count} of {trials} would be run.",
+            card=told.planned_for,
+            count=count,
+            trials=of,
+        )
     if told.best is None:
-        return "No trial could be measured to its end."
+        return say("No trial could be measured to its end.")
     best = told.trial(told.best)
     if told.proof and told.proof.kept:
         low, high = told.proof.interval
-        return (
-            f"{told.proof.ratio:.2f}x as fast with {changes_words(best)} "
-            f"({low:.2f}–{high:.2f} at {told.proof.confidence_ratio:.0%}, measured in turns)."
+        return say(
+            "{ratio:.2f}x as fast with {changes} ({low:.2f}–{high:.2f} at {sure:.0%}, measured in "
+            "turns).",
+            ratio=told.proof.ratio,
+            changes=changes_words(best),
+            low=low,
+            high=high,
+            sure=told.proof.confidence_ratio,
         )
     if told.proof:
-        return f"The starting recipe stays: {changes_words(best)} is not proven to be better."
+        return say(
+            "The starting recipe stays: {changes} is not proven to be better.",
+            changes=changes_words(best),
+        )
     if best.recipe == told.recipe and best.recipe != told.start:
-        return (
-            f"The fastest that fits is {changes_words(best)} with "
-            f"{significant(best.samples_per_s)} samples/s; the start does not fit."
+        return say(
+            "The fastest that fits is {changes} with {rate} samples/s; the start does not fit.",
+            changes=changes_words(best),
+            rate=significant(best.samples_per_s),
         )
     if best.recipe == told.start:
         ran = plural(sum(one.ran for one in told.trials), "trial")
-        return f"The starting recipe is the fastest of {ran}."
-    return (
-        f"The fastest so far is {changes_words(best)} with {significant(best.samples_per_s)} "
-        "samples/s; it is not proven yet."
+        return say("The starting recipe is the fastest of {trials}.", trials=ran)
+    return say(
+        "The fastest so far is {changes} with {rate} samples/s; it is not proven yet.",
+        changes=changes_words(best),
+        rate=significant(best.samples_per_s),
     )
 
 
@@ -70,10 +92,11 @@ def batch_warning(told: Tuning) -> str:
     if first.batch_size:
         replicas = told.update_samples // (first.batch_size * first.recipe.accumulation) or 1
     now = best.batch_size * best.recipe.accumulation * replicas
-    return (
-        f"It changes the batch of an update from {told.update_samples:,} to {now:,} samples: what "
-        "is learned was not compared, and the learning rate may have to change. --keep-batch tunes "
-        "without that."
+    return say(
+        "It changes the batch of an update from {before:,} to {now:,} samples: what is learned was "
+        "not compared, and the learning rate may have to change. --keep-batch tunes without that.",
+        before=told.update_samples,
+        now=now,
     )
 
 
@@ -83,12 +106,23 @@ def losses_warning(told: Tuning) -> str:
         return ""
     if told.trial(told.best).changes_batch:
         return ""  # which ``batch_warning`` says
-    return f"Only the speed was compared, not the losses: {told.uncompared}."
+    return say(
+        "Only the speed was compared, not the losses: {why}.",
+        why=uncompared_words(told.uncompared),
+    )
 
 
 def count_words(told: Tuning) -> str:
     """Write ``12 measured, 5 ended early, …; 20 of 128 combinations were not tried``."""
-    counts = ", ".join(f"{count} {STATUS_WORDS[name]}" for name, count in told.counts().items())
+    counts = say(", ").join(
+        say("{count} {status}", count=count, status=status_words(name))
+        for name, count in told.counts().items()
+    )
     if not told.left:
         return counts
-    return f"{counts}; {told.left:,} of {told.space.size:,} combinations were not tried"
+    return say(
+        "{counts}; {left:,} of {all:,} combinations were not tried",
+        counts=counts,
+        left=told.left,
+        all=told.space.size,
+    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.words.train.tune import headline
+from tfdyno.words.train.tune_notes import note_words, reason_words, uncompared_words
 
 if TYPE_CHECKING:
+    from tfdyno.core.measure.fix_proof import FixProof
     from tfdyno.core.train.tuning import Trial, Tuning
 
 VERSION = 1
@@ -37,7 +40,7 @@ def tune_document(told: Tuning, *, folder: str = "", made_at: str = "") -> dict[
         "is_proven": bool(told.proof and told.proof.kept),
         "changes_batch": bool(best and best.changes_batch and best.recipe == told.recipe),
         "best": trial_document(best) if best else None,
-        "proof": to_builtins(told.proof) if told.proof else None,
+        "proof": _proof(told.proof) if told.proof else None,
         "proof_ratio": told.proof.ratio if told.proof and told.proof.ratio else None,
         "proof_interval": list(told.proof.interval) if told.proof and told.proof.ratio else None,
         "trials": [trial_document(one) for one in told.trials],
@@ -51,8 +54,8 @@ def tune_document(told: Tuning, *, folder: str = "", made_at: str = "") -> dict[
         "confidence_ratio": told.confidence_ratio,
         "spread_ratio": told.spread_ratio,
         "engine": told.engine,
-        "uncompared": told.uncompared,
-        "notes": list(told.notes),
+        "uncompared": uncompared_words(told.uncompared),
+        "notes": [note_words(one, told.trials) for one in told.notes],
         "folder": folder,
         "made_at": made_at,
     }
@@ -65,7 +68,7 @@ def trial_document(one: Trial) -> dict[str, Any]:
         "number": one.number,
         "status": one.status,
         "ran": one.ran,
-        "reason": one.reason,
+        "reason": reason_words(one.reason),
         "changes": one.changes,
         "batch_size": one.batch_size or None,
         "changes_batch": one.changes_batch,
@@ -86,6 +89,10 @@ def trial_document(one: Trial) -> dict[str, Any]:
         if expected
         else None,
     }
+
+
+def _proof(proof: FixProof) -> object:
+    return to_builtins(replace(proof, reason=reason_words(proof.reason)))
 
 
 def _settings(recipe: Recipe) -> dict[str, object]:
