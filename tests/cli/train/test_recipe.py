@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from tfdyno.cli.main import main
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.core.recipe.recipe_file import read_recipe
+from tfdyno.view.base.text import shown_width
 
 MODEL = Path(__file__).parents[1].parent / "data" / "models" / "small.py"
 A = 'precision = "mixed_bfloat16"\nbatch_size = 64\n[input]\nprefetch = "auto"\n'
@@ -126,3 +128,31 @@ def test_what_cannot_be_is_one_sentence_and_exit_code_two(
     assert (code, out) == (2, "")
     assert told in err
     assert len(err.splitlines()) == 1
+
+
+def test_a_recipe_in_chinese_reads_back_the_same(
+    capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path
+) -> None:
+    written = tmp_path / "b.toml"
+    out = called(capsys, "show", file, "--full", "-o", written, "--lang", "zh")[1]
+    assert "3 项设置（配方 " in "".join(out.splitlines()[:3]).replace("# ", "")
+    assert "# 每次更新权重所用的批数。" in out
+    assert [line for line in out.splitlines()[2:] if shown_width(line) > 80] == []
+    assert from_settings(tomllib.loads(out)) == read_recipe(written) == read_recipe(file)
+    assert written.read_text().startswith("# tfdyno 配方。")
+    again = called(capsys, "diff", file, written, "--lang", "zh")[1]
+    assert "是同一配方" in "".join(again.splitlines())
+
+
+def test_a_chosen_recipe_is_explained_in_chinese(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TFDYNO_LANG")
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    out = called(capsys, "auto", f"{MODEL}:convnet", "--gpu", "l4", "-q")[1]
+    assert out.startswith("L4：")
+    assert "数据输入、随机种子和确定性与脚本一致" in out
+    english = called(capsys, "auto", f"{MODEL}:convnet", "--gpu", "l4", "-q", "--lang", "en")[1]
+    assert english.startswith("For L4: ")
+    rows = r"(\w+) +(xla|graph) +(\d+) +(\d+) +(\d+ [µm]s)"
+    assert re.findall(rows, out) == re.findall(rows, english) != []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.recipe.recipe_file import HEAD
 from tfdyno.core.recipe.recipe_words import MEANINGS
 from tfdyno.core.recipe.retreat import CRASHED
 from tfdyno.words.base import amounts, language
@@ -91,6 +92,7 @@ TRANSLATED = (
     "view/memory/figure_held.py",
     "view/memory/page.py",
     "view/memory/text.py",
+    "view/base/recipe_text.py",
     "view/train/layout_text.py",
     "view/train/preview_text.py",
     "view/train/progress.py",
@@ -170,7 +172,7 @@ def of_tables() -> dict[str, str]:
     steps = csv.DictReader((faults / "steps.csv").read_text().splitlines())
     found = dict.fromkeys([*titles, CRASHED], "faults.toml")
     found |= dict.fromkeys((step["words"] for step in steps), "steps.csv")
-    return found | dict.fromkeys(MEANINGS.values(), "recipe_words.py")
+    return found | dict.fromkeys([*MEANINGS.values(), HEAD], "recipe_words.py")
 
 
 @cache

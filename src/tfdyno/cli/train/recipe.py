@@ -12,6 +12,7 @@ from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import PATH, argument, command, flag, group, option
 from tfdyno.cli.options import (
     JSON,
+    LANG,
     PYTHON,
     SET,
     UNSAFE,
@@ -30,9 +31,10 @@ from tfdyno.cli.workload_options import (
     workload_from,
 )
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
 from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import typed
-from tfdyno.core.recipe.recipe_file import read_recipe, to_toml
+from tfdyno.core.recipe.recipe_file import read_recipe
 from tfdyno.view.base.recipe_text import (
     auto_document,
     auto_text,
@@ -41,6 +43,7 @@ from tfdyno.view.base.recipe_text import (
     diff_text,
     recipe_document,
     recipe_text,
+    recipe_toml,
 )
 
 _OUTPUT = option("-o", "--output", type=NewFile(), metavar="FILE", help="Write the TOML.")
@@ -53,6 +56,7 @@ class _ShowOptions:
     full: bool = flag(help="Settings that change nothing too.")
     output: Path | None = _OUTPUT
     as_json: bool = JSON
+    lang: Language | None = LANG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,7 @@ class _DiffOptions:
     a: Path = argument(type=PATH)
     b: Path = argument(type=PATH)
     as_json: bool = JSON
+    lang: Language | None = LANG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +79,7 @@ class _AutoOptions(WorkloadOptions):
     unsafe: bool = UNSAFE
     output: Path | None = _OUTPUT
     told: Telling = group(Telling)
+    lang: Language | None = LANG
 
 
 @click.group()
@@ -93,7 +99,7 @@ def show(options: _ShowOptions) -> Answer:
     check_writable(options.output)
     name = str(options.file or "")
     return Answer(
-        files=((options.output, partial(to_toml, found, full=options.full)),),
+        files=((options.output, partial(recipe_toml, found, full=options.full)),),
         document=partial(recipe_document, found),
         text=lambda colour, **_: recipe_text(found, name, full=options.full, colour=colour),
     )

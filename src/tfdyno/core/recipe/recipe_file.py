@@ -11,6 +11,7 @@ from tfdyno.core.base.codec import read_toml
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.toml_text import quoted
 from tfdyno.core.base.units import GIB, MIB
+from tfdyno.core.base.wide_text import shown_width, wide_lines
 from tfdyno.core.recipe.recipe import Recipe, diff, flat, from_settings
 from tfdyno.core.recipe.recipe_words import MEANINGS
 
@@ -21,7 +22,8 @@ Given = Recipe | Mapping[str, object] | str | Path | None
 """A recipe, its settings by name, or the path of its file; None: not given."""
 FILE_NAME = "recipe.toml"
 """The file of the recipe in the folder of a run."""
-_HEAD = "A recipe of tfdyno. What is not set here stays as the script has it."
+HEAD = "A recipe of tfdyno. What is not set here stays as the script has it."
+"""The sentence at the top of a file."""
 _WIDTH = 76
 
 
@@ -53,7 +55,7 @@ def to_toml(
     *,
     full: bool = False,
     comments: Mapping[str, str] | None = None,
-    head: Iterable[str] = (_HEAD,),
+    head: Iterable[str] = (HEAD,),
 ) -> str:
     """Write a recipe as TOML; ``from_settings`` of what it says is the same recipe.
 
@@ -77,7 +79,12 @@ def to_toml(
 
 def _comment(sentence: str) -> list[str]:
     plain = " ".join(sentence.split())
-    return [f"# {line}" for line in textwrap.wrap(plain, _WIDTH, break_long_words=False)]
+    lines = (
+        wide_lines(plain, _WIDTH)
+        if shown_width(plain) > len(plain)
+        else textwrap.wrap(plain, _WIDTH, break_long_words=False)
+    )
+    return [f"# {line}" for line in lines]
 
 
 def _value(name: str, value: object) -> str:

@@ -8,6 +8,8 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import GIB, format_bytes, significant
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.words.base.amounts import about_step, capital, dashed, gib, of_gib
+from tfdyno.words.base.language import ENGLISH, answering, say, say_later
+from tfdyno.words.base.names import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,15 +22,23 @@ if TYPE_CHECKING:
     from tfdyno.jobs.holders.found_cards import FoundCard
 
 NOTES_ON_CPU = (
-    "No NVIDIA GPU was found: nothing was estimated. Plan for a card with --gpu, and see "
-    "'tfdyno doctor' where there should be one.",
-    "Threads are left to TensorFlow, which takes all cores of a CPU.",
+    say_later(
+        "No NVIDIA GPU was found: nothing was estimated. Plan for a card with --gpu, and see "
+        "'tfdyno doctor' where there should be one."
+    ),
+    say_later("Threads are left to TensorFlow, which takes all cores of a CPU."),
 )
-UNKNOWN = (
+UNKNOWN = say_later(
     "Input, seed and determinism stay as the script has them: an estimate says nothing of them."
 )
-_BY = {"xla": "compiled by XLA", "graph": "run operation by operation"}
-_UNFIT = {"xla": "Compiled by XLA a step", "graph": "Run operation by operation a step"}
+_BY = {
+    "xla": say_later("compiled by XLA||instead"),
+    "graph": say_later("run operation by operation||instead"),
+}
+_UNFIT = {
+    "xla": say_later("Compiled by XLA a step needs more memory than there is."),
+    "graph": say_later("Run operation by operation a step needs more memory than there is."),
+}
 
 
 def cards_words(gpu: Gpu, count: int) -> str:
@@ -38,17 +48,22 @@ def cards_words(gpu: Gpu, count: int) -> str:
 
 def left_out(card: FoundCard) -> str:
     """Return why a card of the machine takes no part."""
-    name = f"GPU {card.index} ({card.gpu.name}) is left out"
-    if not card.has_room:
-        return f"{name}: {_held(card)}."
-    return f"{name}: only equal cards share a batch well."
+    why = say("only equal cards share a batch well") if card.has_room else _held(card)
+    return say(
+        "GPU {index} ({card}) is left out: {why}.",
+        index=card.index,
+        card=card.gpu.name,
+        why=why,
+    )
 
 
 def does_not_fit(title: str, gpu: Gpu, kept_bytes: float, usable_bytes: float) -> UsageError:
     """Return what to say where no recipe helps."""
+    with answering(ENGLISH):  # as every error
+        held = of_gib(kept_bytes, usable_bytes)
     return UsageError(
         f"{title} does not fit {gpu.name} at any batch",
-        why=f"weights, gradients and optimizer alone hold {of_gib(kept_bytes, usable_bytes)}",
+        why=f"weights, gradients and optimizer alone hold {held}",
         remedy="'tfdyno advise' names larger cards",
     )
 
@@ -57,12 +72,14 @@ def reasons_on_cpu(rules: RecipeRules) -> dict[str, str]:
     """Return why a CPU is given what it is given."""
     low, high = rules.xla_on_cpu_low_ratio, rules.xla_on_cpu_high_ratio
     return {
-        "precision": (
+        "precision": say(
             "This machine has no GPU, and 16-bit numbers are made for the tensor cores of one."
         ),
-        "execution": (
-            f"On a CPU a step took {low:g} to {high:g} times as long with XLA, measured with two "
-            "small networks under TensorFlow 2.21."
+        "execution": say(
+            "On a CPU a step took {low:g} to {high:g} times as long with XLA, measured with two "
+            "small networks under TensorFlow 2.21.",
+            low=low,
+            high=high,
         ),
     }
 
@@ -89,7 +106,7 @@ def reasons(
         found: The cards of this machine, the chosen first; empty: planned for another.
     """
     total = chosen.batch_size * chosen.accumulation * chosen.replicas
-    own = f"{_samples(total)} ({batch_source.removeprefix('assumed: ')})"
+    own = say("{samples} ({source})", samples=_samples(total), source=_source(batch_source))
     used = found[: chosen.replicas]
     said: dict[str, Callable[[], str]] = {
         "precision": lambda: _precision(chosen, options, trace, gpu),
@@ -98,12 +115,13 @@ def reasons(
         "accumulation": lambda: _accumulation(chosen, own, options),
         "remat": lambda: _remat(chosen, recipe),
         "strategy": lambda: _strategy(chosen, options, gpu),
-        "memory_growth": lambda: (
-            f"{capital('; '.join(_held(one) for one in used if one.held_bytes))}. TensorFlow takes "
-            "what it needs as it needs it, and leaves the rest to them."
+        "memory_growth": lambda: say(
+            "{held}. TensorFlow takes what it needs as it needs it, and leaves the rest to them.",
+            held=capital(say("; ").join(_held(one) for one in used if one.held_bytes)),
         ),
-        "visible_devices": lambda: (
-            f"The recipe is for {cards_words(gpu, chosen.replicas)}; the others stay free."
+        "visible_devices": lambda: say(
+            "The recipe is for {cards}; the others stay free.",
+            cards=cards_words(gpu, chosen.replicas),
         ),
     }
     return {name: said[name]() for name in diff(Recipe(), recipe)}
@@ -115,81 +133,108 @@ def notes(
     """Return what was not chosen and why, and what nobody knows."""
     said = [_kept_precision(chosen, options, trace), _kept_single(chosen, options)]
     if batch_source.startswith("assumed"):
-        size = f"{batch_source.removeprefix('assumed: ')}: the workload names none"
-        said.append(f"The batch is {size}.")
+        source = _source(batch_source)
+        said.append(say("The batch is {source}: the workload names none.", source=source))
     if not chosen.fits_surely and chosen.fits:
         said.append(
-            f"It takes about {_memory(chosen)}, which was computed and not compiled: "
-            "'tfdyno estimate --route exact' proves it."
+            say(
+                "It takes about {memory}, which was computed and not compiled: "
+                "'tfdyno estimate --route exact' proves it.",
+                memory=_memory(chosen),
+            )
         )
     said += [one for one in chosen.warnings if not one.startswith("Whether it fits")]
-    return tuple(one for one in (*said, UNKNOWN) if one)
+    return tuple(one for one in (*said, say(UNKNOWN)) if one)
 
 
 def _precision(chosen: Option, options: Sequence[Option], trace: Trace, gpu: Gpu) -> str:
     other = _like(chosen, options, precision=trace.policy)
-    own = f"the script's own {trace.policy}"
-    made = (
-        f"{gpu.name} has no tensor cores for 16-bit numbers"
+    made = say(
+        "{card} has no tensor cores for 16-bit numbers"
         if chosen.precision == "float32"
-        else f"the tensor cores of {gpu.name} are made for it"
+        else "the tensor cores of {card} are made for it",
+        card=gpu.name,
     )
     if other is None:
-        return f"{chosen.precision}: {made}."
+        return say("{precision}: {why}.", precision=chosen.precision, why=made)
     if not other.fits:
-        return f"In {own} not even one sample fits; {made}."
-    memory = f"{gib(chosen.device_memory_bytes.best)} GiB instead of "
-    memory += f"{gib(other.device_memory_bytes.best)} GiB"
-    return f"{_instead(chosen, other, f'in {own}')}, and {memory}; {made}."
+        return say(
+            "In the script's own {policy} not even one sample fits; {why}.",
+            policy=trace.policy,
+            why=made,
+        )
+    return say(
+        "{instead}, and {ours} GiB instead of {others} GiB; {why}.",
+        instead=_instead(chosen, other, say("in the script's own {policy}", policy=trace.policy)),
+        ours=gib(chosen.device_memory_bytes.best),
+        others=gib(other.device_memory_bytes.best),
+        why=made,
+    )
 
 
 def _execution(chosen: Option, options: Sequence[Option]) -> str:
     name = "graph" if chosen.execution == "xla" else "xla"
     other = _like(chosen, options, execution=name)
     if other is None:
-        return "The script, or a layer of it, keeps XLA off."
+        return say("The script, or a layer of it, keeps XLA off.")
     if chosen.fits and not other.fits:
-        return f"{_UNFIT[name]} needs more memory than there is."
-    said = _instead(chosen, other, _BY[name])
+        return say(_UNFIT[name])
+    said = _instead(chosen, other, say(_BY[name]))
     if chosen.execution == "xla":
-        said += f"; the first step compiles for about {significant(chosen.compile_s.best, 2)} s"
-    return f"{said}."
+        seconds = significant(chosen.compile_s.best, 2)
+        said += say("; the first step compiles for about {seconds} s", seconds=seconds)
+    return said + say(".")
 
 
 def _batch_size(chosen: Option, own: str) -> str:
     if chosen.replicas > 1:
-        return f"On each of {chosen.replicas} cards: an update keeps its {own}."
-    return f"With accumulation an update keeps its {own}."
+        return say(
+            "On each of {count} cards: an update keeps its {samples}.",
+            count=chosen.replicas,
+            samples=own,
+        )
+    return say("With accumulation an update keeps its {samples}.", samples=own)
 
 
 def _accumulation(chosen: Option, own: str, options: Sequence[Option]) -> str:
-    parts = f"{chosen.accumulation} batches of {chosen.batch_size:,}"
-    each = f" on each of {chosen.replicas} cards" if chosen.replicas > 1 else ""
-    most = gib(max(one.usable_memory_bytes for one in options))
-    return (
-        f"{parts}{each} make an update of {own}: at once they need more than the {most} GiB that "
-        "are usable. A layer that looks at its whole batch, like BatchNormalization, sees "
-        f"{_samples(chosen.batch_size)}."
+    each = say(" on each of {count} cards", count=chosen.replicas) if chosen.replicas > 1 else ""
+    return say(
+        "{count} batches of {batch:,}{each} make an update of {samples}: at once they need more "
+        "than the {most} GiB that are usable. A layer that looks at its whole batch, like "
+        "BatchNormalization, sees {seen}.",
+        count=chosen.accumulation,
+        batch=chosen.batch_size,
+        each=each,
+        samples=own,
+        most=gib(max(one.usable_memory_bytes for one in options)),
+        seen=_samples(chosen.batch_size),
     )
 
 
 def _remat(chosen: Option, recipe: Recipe) -> str:
-    return (
-        f"A step of {_samples(chosen.batch_size)} needs {_memory(chosen)}: layers are computed "
-        f"again until activations take {format_bytes(recipe.remat_budget_bytes)}, which is what "
-        "the rest of the step leaves, and takes longer. Only the run shows by how much, and "
-        "whether it is enough."
+    return say(
+        "A step of {samples} needs {memory}: layers are computed again until activations take "
+        "{budget}, which is what the rest of the step leaves, and takes longer. Only the run shows "
+        "by how much, and whether it is enough.",
+        samples=_samples(chosen.batch_size),
+        memory=_memory(chosen),
+        budget=format_bytes(recipe.remat_budget_bytes),
     )
 
 
 def _strategy(chosen: Option, options: Sequence[Option], gpu: Gpu) -> str:
     if chosen.replicas == 1:
-        return _kept_single(chosen, options) or f"One {gpu.name} trains alone."
+        alone = say("One {card} trains alone.", card=gpu.name)
+        return _kept_single(chosen, options) or alone
     other = _like(chosen, options, replicas=1)
+    cards = cards_words(gpu, chosen.replicas)
     if other is None or not other.fits:
-        return f"{cards_words(gpu, chosen.replicas)} share the batch; on one it does not fit."
-    share = f"{cards_words(gpu, chosen.replicas)} share the batch"
-    return f"{share}: {_instead(chosen, other, 'on one')}."
+        return say("{cards} share the batch; on one it does not fit.", cards=cards)
+    return say(
+        "{cards} share the batch: {instead}.",
+        cards=cards,
+        instead=_instead(chosen, other, say("on one")),
+    )
 
 
 def _kept_precision(chosen: Option, options: Sequence[Option], trace: Trace) -> str:
@@ -199,9 +244,18 @@ def _kept_precision(chosen: Option, options: Sequence[Option], trace: Trace) -> 
         return ""
     other = others[0]
     if not other.fits:
-        return f"Precision stays {trace.policy}: in {other.precision} it does not fit."
-    times = f"{_time(other.update_s)} in {other.precision} and {_time(chosen.update_s)} as it is"
-    return f"Precision stays {trace.policy}: an update takes {times}."
+        return say(
+            "Precision stays {policy}: in {other} it does not fit.",
+            policy=trace.policy,
+            other=other.precision,
+        )
+    return say(
+        "Precision stays {policy}: an update takes {theirs} in {other} and {ours} as it is.",
+        policy=trace.policy,
+        theirs=_time(other.update_s),
+        other=other.precision,
+        ours=_time(chosen.update_s),
+    )
 
 
 def _kept_single(chosen: Option, options: Sequence[Option]) -> str:
@@ -211,8 +265,12 @@ def _kept_single(chosen: Option, options: Sequence[Option]) -> str:
     other = _like(chosen, options, replicas=most)
     if other is None or not other.fits:
         return ""
-    times = f"{_time(other.update_s)} on {most} cards and {_time(chosen.update_s)} on one"
-    return f"One card trains alone: an update takes {times}."
+    return say(
+        "One card trains alone: an update takes {theirs} on {count} cards and {ours} on one.",
+        theirs=_time(other.update_s),
+        count=most,
+        ours=_time(chosen.update_s),
+    )
 
 
 def _like(chosen: Option, options: Sequence[Option], **change: object) -> Option | None:
@@ -226,28 +284,40 @@ def _like(chosen: Option, options: Sequence[Option], **change: object) -> Option
 
 
 def _instead(one: Option, other: Option, how: str) -> str:
-    return f"{_time(one.update_s)} an update instead of {_time(other.update_s)} {how}"
+    return say(
+        "{ours} an update instead of {theirs} {how}",
+        ours=_time(one.update_s),
+        theirs=_time(other.update_s),
+        how=how,
+    )
 
 
 def _time(update_s: Interval) -> str:
     best, spread = about_step(update_s)
-    return f"{best} ({spread})"
+    return say("{best} ({spread})", best=best, spread=spread)
 
 
 def _memory(one: Option) -> str:
     held = one.device_memory_bytes
     spread = dashed(held.low / GIB, held.high / GIB)
-    return f"{of_gib(held.best, one.usable_memory_bytes)} ({spread})"
+    return say("{best} ({spread})", best=of_gib(held.best, one.usable_memory_bytes), spread=spread)
 
 
 def _held(card: FoundCard) -> str:
     pids = ", ".join(map(str, card.processes))
-    who = f"other processes ({pids})" if pids else "other processes"
-    return (
-        f"{who} hold {format_bytes(card.held_bytes)} of the {format_bytes(card.total_bytes)} of "
-        f"GPU {card.index}"
+    return say(
+        "{who} hold {held} of the {total} of GPU {index}",
+        who=say("other processes ({pids})", pids=pids) if pids else say("other processes"),
+        held=format_bytes(card.held_bytes),
+        total=format_bytes(card.total_bytes),
+        index=card.index,
     )
 
 
 def _samples(count: int) -> str:
-    return "one sample" if count == 1 else f"{count:,} samples"
+    return say("one sample") if count == 1 else say("{count:,} samples", count=count)
+
+
+def _source(batch_source: str) -> str:
+    """Return who named the batch, without the word that it is assumed."""
+    return named(batch_source).removeprefix("assumed: ").removeprefix("假设：")

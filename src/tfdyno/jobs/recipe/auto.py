@@ -18,6 +18,7 @@ from tfdyno.jobs.choose.predict import Predictor, check_vendor, predictor_for
 from tfdyno.jobs.holders.found_cards import FoundCard, equal_cards, found_cards, with_room
 from tfdyno.jobs.recipe import _reasons as told
 from tfdyno.model.choose.recipe_options import most_sharing, preferred
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,7 +90,8 @@ def auto_recipe(
         raise UsageError(what, why="a recipe is for a training run by fit")
     if gpu is not None:
         check_vendor((gpu,))
-        notes = [f"Planned for {told.cards_words(gpu, count)}, not for this machine."]
+        cards = told.cards_words(gpu, count)
+        notes = [say("Planned for {cards}, not for this machine.", cards=cards)]
         return _for_cards(workload, gpu=gpu, count=count, notes=notes, progress=progress)
     seen = found_cards(visible=visible)
     if not seen:
@@ -106,8 +108,8 @@ def _for_cpu() -> AutoRecipe:
     return AutoRecipe(
         recipe=recipe,
         reasons=told.reasons_on_cpu(recipe_rules()),
-        notes=told.NOTES_ON_CPU,
-        target="the CPU of this machine",
+        notes=tuple(map(say, told.NOTES_ON_CPU)),
+        target=say("the CPU of this machine"),
     )
 
 
@@ -124,7 +126,8 @@ def _for_cards(
     own = predictor_for(workload, progress=progress)
     predictors = in_both_precisions(own, gpu, notes, progress)
     case = _Case(gpu=gpu, count=count, predictors=predictors, found=found, seen=seen, notes=notes)
-    progress(f"weighing the settings for {told.cards_words(gpu, count)}")
+    cards = told.cards_words(gpu, count)
+    progress(say("weighing the settings for {cards}", cards=cards))
     options = _options(case)
     chosen = preferred(options, recipe_rules().least_gain_ratio)
     budget_bytes = 0

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.recipe.recipe import Recipe, diff, flat
-from tfdyno.core.recipe.recipe_file import to_toml
-from tfdyno.core.recipe.recipe_words import UNITS
+from tfdyno.core.recipe.recipe_file import HEAD, to_toml
+from tfdyno.core.recipe.recipe_words import MEANINGS, UNITS
 from tfdyno.view.base.text import WIDTH, paint, table, wrapped
 from tfdyno.words.base.amounts import about_step, gib, of_gib, plural
+from tfdyno.words.base.language import say
 from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
@@ -27,10 +28,27 @@ def recipe_text(recipe: Recipe, name: str, *, full: bool = False, colour: bool =
         colour: Whether to dim the comments.
     """
     count = len(diff(Recipe(), recipe))
-    said = plural(count, "setting") if count else "no settings"
-    place = f"{name}: {said}" if name else said.capitalize()
-    head = (f"{place} (recipe {recipe.id}); the rest stays as the script has it.",)
-    return _dimmed(to_toml(recipe, full=full, head=head).rstrip(), colour=colour)
+    settings = plural(count, "setting") if count else say("no settings")
+    head = say(
+        "{place} (recipe {id}); the rest stays as the script has it.",
+        place=say("{name}: {settings}", name=name, settings=settings)
+        if name
+        else settings.capitalize(),
+        id=recipe.id,
+    )
+    return _dimmed(recipe_toml(recipe, full=full, head=head).rstrip(), colour=colour)
+
+
+def recipe_toml(recipe: Recipe, *, full: bool = False, head: str = "") -> str:
+    """Return the file of a recipe, with the meaning over each setting.
+
+    Args:
+        recipe: The settings.
+        full: Whether settings that change nothing are written.
+        head: A sentence at the top; empty: what every recipe says.
+    """
+    meanings = {name: say(meaning) for name, meaning in MEANINGS.items()}
+    return to_toml(recipe, full=full, comments=meanings, head=(head or say(HEAD),))
 
 
 def diff_text(
@@ -48,14 +66,23 @@ def diff_text(
     found = diff(a, b)
     first, second = names
     if not found:
-        said = f"{first} and {second} are the same recipe ({a.id})."
+        said = say(
+            "{first} and {second} are the same recipe ({id}).", first=first, second=second, id=a.id
+        )
         return paint(wrapped(said, width=width), "bold", colour=colour)
-    said = f"{first} ({a.id}) and {second} ({b.id}) differ in {plural(len(found), 'setting')}."
+    said = say(
+        "{first} ({a}) and {second} ({b}) differ in {settings}.",
+        first=first,
+        a=a.id,
+        second=second,
+        b=b.id,
+        settings=plural(len(found), "setting"),
+    )
     rows = [[name, *(value_words(name, value) for value in pair)] for name, pair in found.items()]
     # File names can be long; A and B are the order in which they stand in the sentence above.
     return "\n\n".join([
         paint(wrapped(said, width=width), "bold", colour=colour),
-        table(["setting", "A", "B"], rows, width=width, colour=colour),
+        table([say("setting"), "A", "B"], rows, width=width, colour=colour),
     ])  # fmt: skip
 
 
@@ -83,15 +110,28 @@ def auto_toml(found: AutoRecipe) -> str:
 
 def _answer(found: AutoRecipe) -> str:
     one = found.chosen
-    said = f"For {found.target}: {plural(len(diff(Recipe(), found.recipe)), 'setting')}"
+    settings = plural(len(diff(Recipe(), found.recipe)), "setting")
     if one is None:
-        return f"{said}; nothing was estimated."
+        return say(
+            "For {target}: {settings}; nothing was estimated.",
+            target=found.target,
+            settings=settings,
+        )
     best, spread = about_step(one.update_s)
     held = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
-    each = " of each" if one.replicas > 1 else ""
-    fits = f"in {held}{each}" if one.fits else f"if nothing is computed again, in {held}{each}"
-    samples = plural(found.global_batch_size, "sample")
-    return f"{said}; an update of {samples} takes about {best} ({spread}), {fits}."
+    held = say("{held} of each", held=held) if one.replicas > 1 else held
+    return say(
+        "For {target}: {settings}; an update of {samples} takes about {best} ({spread}), in {held}."
+        if one.fits
+        else "For {target}: {settings}; an update of {samples} takes about {best} ({spread}), if "
+        "nothing is computed again, in {held}.",
+        target=found.target,
+        settings=settings,
+        samples=plural(found.global_batch_size, "sample"),
+        best=best,
+        spread=spread,
+        held=held,
+    )
 
 
 def _weighed(found: AutoRecipe, *, width: int, colour: bool) -> str:
@@ -105,11 +145,12 @@ def _weighed(found: AutoRecipe, *, width: int, colour: bool) -> str:
             else f"{one.batch_size:,}",
             *about_step(one.update_s),
             gib(one.device_memory_bytes.best) if one.fits
-            else f"{gib(one.device_memory_bytes.best)}, too much",
+            else say("{size}, too much", size=gib(one.device_memory_bytes.best)),
         ]
         for one in found.options
     ]  # fmt: skip
-    headers = ["", "precision", "execution", "cards", "batch", "update", "", "GiB"]
+    names = (say("precision"), say("execution"), say("cards"), say("batch"), say("update"))
+    headers = ["", *names, "", "GiB"]
     return table(headers, rows, align="<<<>>>>>", width=width, colour=colour)
 
 

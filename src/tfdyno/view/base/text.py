@@ -7,8 +7,10 @@ import os
 import re
 import sys
 import textwrap
-import unicodedata
 from typing import TYPE_CHECKING, Literal, TextIO
+
+from tfdyno.core.base.wide_text import shown_width as shown_width
+from tfdyno.core.base.wide_text import wide_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,10 +18,7 @@ if TYPE_CHECKING:
 WIDTH = 80
 COLUMN = 12
 """Where the text behind a label begins."""
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PROFILE = re.compile(r" (\d+g\.\d+gb\S*)$")
-_PIECES = r"（*(?:[^\x00-\x7f]|[\x1b\x21-\x7e]+)[，。；：、！？）]*|\s+"
-"""What a line of Chinese may be broken between: no stop first, no opening bracket last."""
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 Align = Literal["<", ">"]
 
@@ -47,14 +46,6 @@ def terminal_width() -> int:
         with contextlib.suppress(AttributeError, ValueError, OSError):
             columns = os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
     return min(120, max(40, columns or WIDTH))
-
-
-def shown_width(text: str) -> int:
-    """Return columns that text takes on screen: no colour codes, Chinese characters count twice."""
-    plain = _ANSI.sub("", text)
-    if plain.isascii():
-        return len(plain)
-    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in plain)
 
 
 def padded(text: str, width: int, side: str = "<") -> str:
@@ -165,7 +156,7 @@ def pairs(entries: Sequence[tuple[str, str]], *, width: int = WIDTH, indent: int
 def wrapped(text: str, *, width: int = WIDTH, first: str = "", rest: str = "") -> str:
     """Return a paragraph filled to ``width``; ``first`` and ``rest`` begin its lines."""
     if shown_width(first + text) > len(first + text):
-        return _wrapped_wide(text, width, first, rest)
+        return "\n".join(wide_lines(text, width, first, rest))
     return textwrap.fill(
         text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False,
         break_on_hyphens=False,
@@ -179,18 +170,6 @@ def block(label: str, text: str, width: int, *, style: str = "", colour: bool = 
     if not (style and label):
         return filled
     return filled.replace(label, paint(label, style, colour=colour), 1)
-
-
-def _wrapped_wide(text: str, width: int, first: str, rest: str) -> str:
-    """Fill text without blanks between words: a line may end after every wide character."""
-    lines, line = [], first
-    for piece in re.findall(_PIECES, " ".join(text.split())):
-        if shown_width(line + piece.rstrip()) > width and line.strip():
-            lines.append(line.rstrip())
-            line = rest
-            piece = piece.lstrip()  # noqa: PLW2901  (the blank belongs to the broken line)
-        line += piece
-    return "\n".join([*lines, line.rstrip()])
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], sides: Sequence[Align]) -> str:
