@@ -8,6 +8,7 @@ import re
 
 import pytest
 from tests.rules.cases import CASES
+from tests.rules.languages import check_languages
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.language import LANGUAGES
@@ -76,11 +77,7 @@ def test_needles_have_more_than_digits_for_else_no_two_lines_of_a_log_are_alike(
 @pytest.mark.parametrize("one", CAUSES.values(), ids=CAUSES)
 def test_a_cause_is_written_in_both_languages(one: Cause) -> None:
     for words in (one.title, one.why, *(step.text for step in one.fix if step.text)):
-        for language in LANGUAGES:
-            assert getattr(words, language).strip()
-        assert any("\u4e00" <= character <= "\u9fff" for character in words.zh), words.zh
-        assert not any("\u4e00" <= character <= "\u9fff" for character in words.en), words.en
-        assert not re.search(r"[!！]", words.en + words.zh)
+        check_languages(words)
     assert one.source.strip()
 
 

@@ -66,7 +66,7 @@ def steps(
     for step in fix:
         if step.choice in chosen or not holds(step.when, known):
             continue
-        text = fill(_text(step.text, language), known) if step.text else ""
+        text = fill(text_in(step.text, language), known) if step.text else ""
         command = fill(step.command, known)
         if text is None or command is None:
             continue
@@ -85,12 +85,13 @@ def fill(text: str, known: Mapping[str, str]) -> str | None:
 
 
 def _sentence(words: Words, known: Mapping[str, str], language: Language) -> str:
-    text = _text(words, language)
+    text = text_in(words, language)
     filled = fill(text, known)
     if filled is None:
         return NAME.sub(lambda found: known.get(found[1], "?"), text.split("||")[-1]).strip()
     return filled
 
 
-def _text(words: Words, language: Language) -> str:
+def text_in(words: Words, language: Language) -> str:
+    """Return a text in a language, with its variants and unfilled."""
     return words.zh if language == "zh" else words.en

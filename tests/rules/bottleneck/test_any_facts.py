@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.rules.bottleneck.any_facts import any_facts
 
+from tfdyno.core.doctor.finding import Evidence
 from tfdyno.core.measure.bottleneck import SPLIT_PARTS
 from tfdyno.rules.bottleneck import diagnose
 from tfdyno.rules.bottleneck.rank import RULES
 from tfdyno.rules.bottleneck.seen import look
 from tfdyno.rules.bottleneck.split import watched_steps
 from tfdyno.rules.bottleneck.tables import all_causes, cause, limits
+from tfdyno.words.base.language import speaking
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis
@@ -68,6 +72,28 @@ def test_there_is_one_answer_that_adds_up(facts: StepFacts) -> None:
         assert one.evidence
         assert one.fix
         assert "{" not in one.summary + "".join(step.text for step in one.fix)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(any_facts)
+def test_another_language_changes_the_words_alone(facts: StepFacts) -> None:
+    english = diagnose(facts)
+    with speaking("zh"):
+        chinese = diagnose(facts)
+    for one in chinese.findings:
+        assert all(re.search("[\u4e00-\u9fff]", text) for text in
+                   (one.summary, *(step.text for step in one.fix)))  # fmt: skip
+    assert wordless(chinese) == wordless(english)
+
+
+def wordless(told: StepDiagnosis) -> StepDiagnosis:
+    found = tuple(
+        replace(
+            one, summary="", fix=(), evidence=(Evidence(text="", source=""),) * len(one.evidence)
+        )
+        for one in told.findings
+    )
+    return replace(told, findings=found, primary=found[0], notes=("",) * len(told.notes))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,6 +9,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 from tests.rules.bottleneck.any_facts import DIFFERS
+from tests.rules.languages import check_languages
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.measure.bottleneck import BottleneckClass
@@ -17,11 +18,17 @@ from tfdyno.core.recipe.recipe import InputOptions, from_settings
 from tfdyno.rules import bottleneck
 from tfdyno.rules.bottleneck.callback import CALLBACK_CAUSES
 from tfdyno.rules.bottleneck.retrace import traced_anew
-from tfdyno.rules.bottleneck.tables import all_causes, cause, limits, matching
+from tfdyno.rules.bottleneck.tables import Cause, all_causes, cause, limits, matching
 from tfdyno.rules.tables import read_rows
 
 FOLDER = Path(bottleneck.__file__).parent
 SOURCE = "\n".join(file.read_text(encoding="utf-8") for file in FOLDER.glob("*.py"))
+
+
+@pytest.mark.parametrize("one", all_causes(), ids=lambda one: one.id)
+def test_a_cause_is_written_in_both_languages(one: Cause) -> None:
+    for words in (one.summary, *(step.text for step in one.fix if step.text)):
+        check_languages(words)
 
 
 @pytest.mark.parametrize("one", all_causes(), ids=lambda one: one.id)

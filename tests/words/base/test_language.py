@@ -116,6 +116,23 @@ TRANSLATED = (
     "jobs/memory/_plan.py",
     "jobs/memory/_weighing.py",
     "jobs/choose/foretold.py",
+    "rules/bottleneck/callback.py",
+    "rules/bottleneck/card.py",
+    "rules/bottleneck/communication.py",
+    "rules/bottleneck/compute.py",
+    "rules/bottleneck/draft.py",
+    "rules/bottleneck/growth.py",
+    "rules/bottleneck/host.py",
+    "rules/bottleneck/input_flow.py",
+    "rules/bottleneck/input_stage.py",
+    "rules/bottleneck/input_work.py",
+    "rules/bottleneck/launch.py",
+    "rules/bottleneck/leak.py",
+    "rules/bottleneck/memory_bandwidth.py",
+    "rules/bottleneck/placement.py",
+    "rules/bottleneck/rank.py",
+    "rules/bottleneck/retrace.py",
+    "words/diagnose/steps.py",
 )
 """Modules of which every sentence reaches the reader of a command that speaks Chinese."""
 PAGES = (
@@ -137,7 +154,9 @@ WORDS = {
     "bench.html.j2": ["bench"],
 }
 """What stands in the templates and is the same in every language."""
-SAYING = {"say", "say_later", "named", "plural", "freed"}
+SAYING = {"say", "say_later", "named", "plural", "freed", "evidence", "quoted"}
+SENTENCES = {"say": (0,), "say_later": (0,), "evidence": (0, 1), "quoted": (1,)}
+"""Which arguments are keys of the tables."""
 NOT_SAID = {
     "very old",
     "too late", "too dear", "no offer", "does not fit", "cannot run", "may not", "probably not",
@@ -151,6 +170,7 @@ NOT_SAID = {
     "It is not faster: ", "It is faster. Losses were not compared: ", " is not the answer. ",
     "Trial {}: ",
     "need one measurement, or two and their comparison, got ",
+    "other callbacks", "the texts of {} do not fit what was found",
 }  # fmt: skip
 """States that nouns carry as data, and what stands between figures."""
 
@@ -182,14 +202,16 @@ def said() -> dict[str, str]:
     for path in sorted(SOURCE.rglob("*.py")):
         text, name = path.read_text(), path.relative_to(SOURCE).as_posix()
         nouns = [] if "plural" not in text else ["plural"]
-        if "words.base.language import" not in text and not nouns:
+        says = "words.base.language import" in text or "bottleneck.draft import" in text
+        if not says and not nouns:
             continue
         for node in ast.walk(ast.parse(text)):
             if not isinstance(node, ast.Call):
                 continue
             called = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            if called in ("say", "say_later") and node.args and "language import" in text:
-                found |= dict.fromkeys(literals(node.args[0]), name)
+            if says and node.args:
+                for at in SENTENCES.get(called, ()):
+                    found |= dict.fromkeys(literals(node.args[at]), name)
             if called == "plural" and len(node.args) > 1 and name in TRANSLATED:
                 found |= {f"{{number}} {noun}": name for noun in literals(node.args[1])}
     found |= of_tables()

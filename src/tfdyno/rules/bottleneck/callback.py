@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.measure.step_facts import CallbackFacts
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent, taking
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent, quoted, taking
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,19 +34,46 @@ def slow_callbacks(seen: Seen) -> Iterator[Draft]:
             continue
         told = []
         if one.per_step_s > 0.0:
-            told.append(evidence(f"{one.name} takes {duration(one.per_step_s)} in each step of "
-                                 f"{duration(seen.step_s)}", "callbacks timed"))  # fmt: skip
+            told.append(
+                evidence(
+                    "{name} takes {per_step} in each step of {step}",
+                    "callbacks timed",
+                    name=named(one.name),
+                    per_step=duration(one.per_step_s),
+                    step=duration(seen.step_s),
+                )
+            )
         if one.per_epoch_s > 0.0:
-            told.append(evidence(f"{one.name} takes {duration(one.per_epoch_s)} in each epoch of "
-                                 f"{seen.facts.steps_per_epoch or 'unknown'} steps",
-                                 "callbacks timed"))  # fmt: skip
-        traced = [f"{each.function} is traced in it again and again: {each.differs}"
-                  for each in seen.facts.retraces if each.callback == one.name]  # fmt: skip
-        told += [evidence(text, "traces counted") for text in dict.fromkeys(traced)]
-        yield Draft(cause=name, evidence=tuple(told), place=one.place,
-                    gain=amdahl(whole_s, cost_s, cause(name).removes),
-                    values={"name": one.name, "share": percent(cost_s / whole_s),
-                            "when": _when(seen, one)})  # fmt: skip
+            told.append(
+                evidence(
+                    "{name} takes {per_epoch} in each epoch of {steps} steps",
+                    "callbacks timed",
+                    name=named(one.name),
+                    per_epoch=duration(one.per_epoch_s),
+                    steps=seen.facts.steps_per_epoch or say("unknown"),
+                )
+            )
+        traced = [
+            say(
+                "{function} is traced in it again and again: {differs}",
+                function=each.function,
+                differs=each.differs,
+            )
+            for each in seen.facts.retraces
+            if each.callback == one.name
+        ]
+        told += [quoted(text, "traces counted") for text in dict.fromkeys(traced)]
+        yield Draft(
+            cause=name,
+            evidence=tuple(told),
+            place=one.place,
+            gain=amdahl(whole_s, cost_s, cause(name).removes),
+            values={
+                "name": named(one.name),
+                "share": percent(cost_s / whole_s),
+                "when": _when(seen, one),
+            },
+        )
 
 
 def _all(seen: Seen) -> tuple[CallbackFacts, ...]:
@@ -87,17 +116,31 @@ def between_epochs(seen: Seen) -> Iterator[Draft]:
     if not facts.steps_per_epoch:
         return
     rows = (
-        ("host.epoch_ends", "unseen", facts.epoch_ends_s, "from the last step of an epoch on"),
-        ("host.train_checkpoints", "checkpoint", facts.epoch_saves_s,
-         "waiting for checkpoints of tfdyno train"),
-    )  # fmt: skip
+        ("host.epoch_ends", "unseen", facts.epoch_ends_s, say("from the last step of an epoch on")),
+        (
+            "host.train_checkpoints",
+            "checkpoint",
+            facts.epoch_saves_s,
+            say("waiting for checkpoints of tfdyno train"),
+        ),
+    )
     least_s = max(limits()["least_part_ratio"] * seen.step_s, seen.split.spread_s)
     for name, part, epoch_s, what in rows:
         cost_s = min(epoch_s / facts.steps_per_epoch, seen.split.parts_s[part])
         if cost_s <= 0.0 or cost_s < least_s:
             continue
-        text = f"{what}: {duration(epoch_s)} in each epoch of {facts.steps_per_epoch:,} steps"
-        yield taking(seen, name, cost_s, evidence(text, "the record"))
+        yield taking(
+            seen,
+            name,
+            cost_s,
+            evidence(
+                "{what}: {epoch} in each epoch of {steps:,} steps",
+                "the record",
+                what=what,
+                epoch=duration(epoch_s),
+                steps=facts.steps_per_epoch,
+            ),
+        )
 
 
 CALLBACK_RULES = (slow_callbacks, between_epochs)

@@ -8,6 +8,7 @@ from tfdyno.core.base.units import format_bytes, format_si
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, taking
 from tfdyno.rules.bottleneck.steady import typical
 from tfdyno.rules.bottleneck.tables import limits
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ def skew(seen: Seen) -> Iterator[Draft]:
         return
     slowest = max(range(len(work)), key=work.__getitem__)
     times = ", ".join(duration(one) for one in work)
-    told = evidence(f"own work of the workers: {times} a step", "workers")
+    told = evidence("own work of the workers: {times} a step", "workers", times=times)
     values = {"worker": str(slowest), "wait": duration(part_s)}
     yield taking(seen, "communication.worker_skew", part_s, told, values=values)
 
@@ -61,10 +62,14 @@ def small_buckets(seen: Seen) -> Iterator[Draft]:
     mean_bytes = facts.parameter_bytes / count
     if mean_bytes > limits()["small_exchange_bytes"]:
         return
-    each = f"{format_bytes(mean_bytes)} on average"
-    told = evidence(f"{facts.variable_count} variables of {each}", "variables")
+    each = say("{mean} on average", mean=format_bytes(mean_bytes))
+    told = evidence(
+        "{count} variables of {each}", "variables", count=facts.variable_count, each=each
+    )
     if count > facts.variable_count:
-        told = evidence(f"{count:,} exchanges a step of {each}", "profile and variables")
+        told = evidence(
+            "{count:,} exchanges a step of {each}", "profile and variables", count=count, each=each
+        )
     yield taking(seen, "communication.small_buckets", part_s, _told(seen, part_s), told,
                  values={"count": f"{count:,}"})  # fmt: skip
 
@@ -78,8 +83,14 @@ def small_batch(seen: Seen) -> Iterator[Draft]:
     settings = {"batch_size": str(factor * facts.batch_size)} if facts.batch_size else {}
     told = [_told(seen, part_s)]
     if facts.batch_size:
-        text = f"{facts.batch_size} samples a step on each of {ranks(seen)} replicas"
-        told.append(evidence(text, "the script"))
+        told.append(
+            evidence(
+                "{batch} samples a step on each of {replicas} replicas",
+                "the script",
+                batch=facts.batch_size,
+                replicas=ranks(seen),
+            )
+        )
     values = {"factor": str(factor)}
     if known_ranks(seen) > 1:
         values["ranks"] = str(ranks(seen))
@@ -98,10 +109,25 @@ def slow_link(seen: Seen) -> Iterator[Draft]:
     between = "workers" if facts.worker_count > 1 else "devices"
     if rate > limits()[f"slow_link_{between}_bytes_per_s"]:
         return
-    told = evidence(f"{format_bytes(sent_bytes(seen))} a step go at {format_si(rate, 'B/s')} "
-                    f"between {between}", "profile and sizes of the variables")  # fmt: skip
-    yield taking(seen, "communication.slow_link", part_s, _told(seen, part_s), told,
-                 values={"rate": format_si(rate, "B/s"), "between": between})  # fmt: skip
+    named = say("workers") if between == "workers" else say("devices")
+    told = evidence(
+        "{size} a step go at {rate} between {between}",
+        "profile and sizes of the variables",
+        size=format_bytes(sent_bytes(seen)),
+        rate=format_si(rate, "B/s"),
+        between=named,
+    )
+    yield taking(
+        seen,
+        "communication.slow_link",
+        part_s,
+        _told(seen, part_s),
+        told,
+        values={
+            "rate": format_si(rate, "B/s"),
+            "between": named,
+        },
+    )
 
 
 def _part_s(seen: Seen) -> float:
@@ -138,12 +164,19 @@ def _idle_s(seen: Seen) -> float:
 
 def _told(seen: Seen, part_s: float) -> Evidence:
     if seen.split.parts_s["communication"]:
-        return evidence(f"exchanging gradients: {of_step(seen, part_s)}", "profile")
+        return evidence("exchanging gradients: {part}", "profile", part=of_step(seen, part_s))
     if _idle_s(seen) > _sized_s(seen):
-        text = f"the worker does nothing for {of_step(seen, part_s)}: it waits for the others"
-        return evidence(text, "CPU time of the process")
-    text = f"exchanging {format_bytes(sent_bytes(seen))} should take {of_step(seen, part_s)}"
-    return evidence(text, "sizes of the variables")
+        return evidence(
+            "the worker does nothing for {part}: it waits for the others",
+            "CPU time of the process",
+            part=of_step(seen, part_s),
+        )
+    return evidence(
+        "exchanging {size} should take {part}",
+        "sizes of the variables",
+        size=format_bytes(sent_bytes(seen)),
+        part=of_step(seen, part_s),
+    )
 
 
 COMMUNICATION_RULES = (skew, small_buckets, small_batch, slow_link)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, percent, taking
+from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, percent, quoted, taking
 from tfdyno.rules.bottleneck.split import share
 from tfdyno.rules.bottleneck.tables import limits
 from tfdyno.rules.condition import version_key
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,8 +41,12 @@ def precision(seen: Seen) -> Iterator[Draft]:
     """Find work that tensor cores multiply faster with 16-bit numbers."""
     policy, part_s = half_policy(seen), arithmetic_s(seen)
     if policy and seen.counts(part_s):
-        told = evidence(f"products and convolutions in {seen.facts.precision or 'float32'}: "
-                        f"{percent(part_s / seen.step_s)} of the step", "profile")  # fmt: skip
+        told = evidence(
+            "products and convolutions in {precision}: {share} of the step",
+            "profile",
+            precision=seen.facts.precision or "float32",
+            share=percent(part_s / seen.step_s),
+        )
         yield taking(seen, "compute.precision", part_s, told, values={"policy": policy},
                      settings={"precision": policy})  # fmt: skip
 
@@ -59,8 +64,12 @@ def batch(seen: Seen) -> Iterator[Draft]:
         return
     larger = str(2 * facts.batch_size)
     told = (
-        evidence(f"{percent(reached)} of the card's peak is reached", "profile and arithmetic"),
-        evidence(f"{percent(used)} of its memory is used", "allocator"),
+        evidence(
+            "{share} of the card's peak is reached",
+            "profile and arithmetic",
+            share=percent(reached),
+        ),
+        evidence("{share} of its memory is used", "allocator", share=percent(used)),
     )
     yield taking(seen, "compute.batch", part_s, *told, settings={"batch_size": larger},
                  values={"batch": str(facts.batch_size), "larger": larger})  # fmt: skip
@@ -71,7 +80,7 @@ def alignment(seen: Seen) -> Iterator[Draft]:
     facts, part_s = seen.facts, arithmetic_s(seen)
     is_half = any(name in facts.precision for name in _HALF)
     if facts.device == "gpu" and facts.unaligned and is_half and seen.counts(part_s):
-        told = (evidence(text, "layers") for text in facts.unaligned)
+        told = (quoted(text, "layers") for text in facts.unaligned)
         yield taking(seen, "compute.alignment", part_s, *told,
                      values={"layer": facts.unaligned[0]})  # fmt: skip
 
@@ -86,7 +95,7 @@ def float64(seen: Seen) -> Iterator[Draft]:
     variables = [one for one in facts.float64 if one not in inputs]
     if operations is not None and operations.float64_s > 0.0:
         part_s = min(operations.float64_s, seen.split.parts_s["compute"])
-        told = [evidence(f"operations on 64 bits: {of_step(seen, part_s)}", "profile")]
+        told = [evidence("operations on 64 bits: {part}", "profile", part=of_step(seen, part_s))]
     elif variables:
         part_s = seen.split.parts_s["compute"]
         told = []
@@ -96,11 +105,12 @@ def float64(seen: Seen) -> Iterator[Draft]:
         return
     name = "precision.float64" if facts.device == "cpu" else "precision.float64_on_card"
     told += [
-        evidence(f"{one} has 64 bits", "variables and inputs") for one in facts.float64[:_SHOWN]
+        evidence("{one} has 64 bits", "variables and inputs", one=one)
+        for one in facts.float64[:_SHOWN]
     ]
     # A policy changes layers; 64 bits that come from the data or from tf.Variable are the script's.
     settings = {"precision": "float32"} if variables and facts.source == "run" else {}
-    what = (variables or inputs or ["operations of the step"])[0]
+    what = (variables or inputs or [say("operations of the step")])[0]
     yield taking(seen, name, part_s, *told, settings=settings, values={"what": what})
 
 
@@ -110,8 +120,10 @@ def half_on_cpu(seen: Seen) -> Iterator[Draft]:
     if facts.device != "cpu" or not facts.precision.endswith(("float16", "bfloat16")):
         return
     if seen.counts(part_s) and part_s >= limits()["least_part_ratio"] * seen.step_s:
-        told = evidence(f"the policy is {facts.precision} on a CPU", "dtype policy")
-        part = evidence(f"computing: {of_step(seen, part_s)}", "steps")
+        told = evidence(
+            "the policy is {precision} on a CPU", "dtype policy", precision=facts.precision
+        )
+        part = evidence("computing: {part}", "steps", part=of_step(seen, part_s))
         yield taking(seen, "precision.half_on_cpu", part_s, told, part,
                      values={"policy": facts.precision})  # fmt: skip
 

@@ -8,13 +8,13 @@ from typing import cast
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.units import DAY_S, HOUR_S, MINUTE_S, significant
-from tfdyno.core.doctor.finding import Evidence, FixStep
+from tfdyno.core.doctor.finding import Evidence
 from tfdyno.core.measure.bottleneck import Bottleneck, BottleneckClass, Gain
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.seen import Seen
-from tfdyno.rules.bottleneck.tables import Cause, cause
-from tfdyno.rules.condition import holds
-from tfdyno.rules.wording import fill
+from tfdyno.rules.bottleneck.tables import cause
+from tfdyno.rules.wording import fill, steps, text_in
+from tfdyno.words.base.language import say, spoken
 
 _UNITS = (
     (259_200.0, "days", 1 / DAY_S), (5_400.0, "h", 1 / HOUR_S), (120.0, "min", 1 / MINUTE_S),
@@ -66,14 +66,14 @@ def taking(
 
 
 def bottleneck(draft: Draft) -> Bottleneck:
-    """Return a draft in words.
+    """Return a draft in words, in the language of the answer.
 
     Raises:
         ToolError: No step of the fix applies, which is a fault of the rules.
     """
     words = cause(draft.cause)
-    fix = tuple(_steps(words, draft.values))
-    summary = fill(words.summary, draft.values)
+    fix = tuple(steps(words.fix, draft.values, spoken()))
+    summary = fill(text_in(words.summary, spoken()), draft.values)
     if not fix or not summary:
         raise ToolError(f"the texts of {draft.cause} do not fit what was found")
     return Bottleneck(
@@ -88,22 +88,21 @@ def bottleneck(draft: Draft) -> Bottleneck:
     )
 
 
-def _steps(words: Cause, values: Mapping[str, str]) -> Iterator[FixStep]:
-    for step in words.fix:
-        text = fill(step.text, values) if holds(step.when, values) else None
-        if text:
-            yield FixStep(text=text)
+def evidence(sentence: str, source: str, /, **figures: object) -> Evidence:
+    """Return one thing that was seen: sentence, with its figures, and source are said."""
+    return Evidence(text=say(sentence, **figures), source=say(source))
 
 
-def evidence(text: str, source: str) -> Evidence:
-    """Return one thing that was seen."""
-    return Evidence(text=text, source=source)
+def quoted(text: str, source: str) -> Evidence:
+    """Return one thing that was seen, in the words that the facts have for it."""
+    return Evidence(text=text, source=say(source))
 
 
 def duration(seconds_s: float) -> str:
     """Write ``2.5 h``, ``1.2 s``, ``12.3 ms``, ``4.5 µs``."""
     _, unit, factor = next(row for row in _UNITS if seconds_s >= row[0] or row[0] == 0.0)
-    return f"{significant(seconds_s * factor)} {unit}"
+    count = significant(seconds_s * factor)
+    return say("{count} days", count=count) if unit == "days" else f"{count} {unit}"
 
 
 def percent(ratio: float) -> str:
@@ -113,7 +112,9 @@ def percent(ratio: float) -> str:
 
 def of_step(seen: Seen, seconds_s: float) -> str:
     """Write ``12 ms of a step of 40 ms (30 %)``."""
-    return (
-        f"{duration(seconds_s)} of a step of {duration(seen.step_s)} "
-        f"({percent(seconds_s / seen.step_s)})"
+    return say(
+        "{part} of a step of {step} ({share})",
+        part=duration(seconds_s),
+        step=duration(seen.step_s),
+        share=percent(seconds_s / seen.step_s),
     )

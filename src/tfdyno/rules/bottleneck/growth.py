@@ -10,6 +10,8 @@ from tfdyno.rules.bottleneck.draft import Draft, bottleneck, evidence
 from tfdyno.rules.bottleneck.leak import ACCOUNT, fits_growing, growing
 from tfdyno.rules.bottleneck.retrace import traced_again
 from tfdyno.rules.bottleneck.seen import look
+from tfdyno.words.base.amounts import plural
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,8 +61,8 @@ def _none(facts: StepFacts) -> Draft:
     """Tell no growth, as far as the steps tell."""
     host = bound_of(facts)
     if host is None:
-        steps = f"{facts.steps_seen:,} step{'s' * (facts.steps_seen != 1)}"
-        told = evidence(f"{steps} were seen, half of them steady", "steps")
+        steps = plural(facts.steps_seen, "step")
+        told = evidence("{steps} were seen, half of them steady", "steps", steps=steps)
         return Draft(cause="healthy.few_steps", evidence=(told,), values={"steps": steps})
     most = format_bytes(max(0.0, host.high_bytes_per_step))
     return Draft(
@@ -82,13 +84,28 @@ def _from_fit_to_fit(facts: StepFacts) -> Iterator[Evidence]:
     if fits is not None and fits.is_told:
         low, high = (format_bytes(each) for each in (fits.low_bytes_per_fit,
                                                      fits.high_bytes_per_fit))  # fmt: skip
-        yield evidence(f"between {low} and {high} a fit, in {fits.fits} fits",
-                       ACCOUNT[fits.counted_by])  # fmt: skip
+        yield evidence(
+            "between {low} and {high} a fit, in {fits} fits",
+            ACCOUNT[fits.counted_by],
+            low=low,
+            high=high,
+            fits=fits.fits,
+        )
 
 
 def _courses(facts: StepFacts) -> Iterator[Evidence]:
     for one in facts.memory:
-        source = ACCOUNT[one.counted_by] if one.where == "host" else f"memory of {one.where}"
+        source = (
+            ACCOUNT[one.counted_by]
+            if one.where == "host"
+            else say("memory of {where}", where=one.where)
+        )
         low, high = (format_bytes(each) for each in (one.low_bytes_per_step,
                                                      one.high_bytes_per_step))  # fmt: skip
-        yield evidence(f"between {low} and {high} a step, in {one.steps:,} steps", source)
+        yield evidence(
+            "between {low} and {high} a step, in {steps:,} steps",
+            source,
+            low=low,
+            high=high,
+            steps=one.steps,
+        )

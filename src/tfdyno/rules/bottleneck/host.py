@@ -5,9 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent, taking
+from tfdyno.rules.bottleneck.draft import (
+    Draft,
+    duration,
+    evidence,
+    of_step,
+    percent,
+    quoted,
+    taking,
+)
 from tfdyno.rules.bottleneck.gains import amdahl, saving
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,11 +41,16 @@ def run_eagerly(seen: Seen) -> Iterator[Draft]:
         return
     told = [evidence("the step runs operation by operation from Python", "the script")]
     if facts.operations:
-        told.append(evidence(f"outside of operations: {of_step(seen, seen.split.inside_s)}; "
-                             f"{facts.operations.count_per_step:,.0f} operations a step",
-                             "profile of a held batch"))  # fmt: skip
+        told.append(
+            evidence(
+                "outside of operations: {part}; {count:,.0f} operations a step",
+                "profile of a held batch",
+                part=of_step(seen, seen.split.inside_s),
+                count=facts.operations.count_per_step,
+            )
+        )
     else:
-        told.append(evidence(f"a step takes {duration(seen.step_s)}", "steps"))
+        told.append(evidence("a step takes {step}", "steps", step=duration(seen.step_s)))
     # A recipe does not reach into a loop of the script's own.
     settings: dict[str, str] | None = None if facts.source == "run" else {}
     yield Draft(cause="host.run_eagerly", evidence=tuple(told), gain=gain, settings=settings,
@@ -49,10 +63,15 @@ def numpy_in_step(seen: Seen) -> Iterator[Draft]:
     gain = _inside_gain(seen, "host.numpy_in_step") if calls else None
     if gain is None:
         return
-    told = [evidence(text, "operations of the step") for text in calls]
+    told = [quoted(text, "operations of the step") for text in calls]
     if seen.facts.operations:
-        text = f"Python in the step: {of_step(seen, seen.split.inside_s)}"
-        told.append(evidence(text, "profile of a held batch"))
+        told.append(
+            evidence(
+                "Python in the step: {part}",
+                "profile of a held batch",
+                part=of_step(seen, seen.split.inside_s),
+            )
+        )
     yield Draft(cause="host.numpy_in_step", evidence=tuple(told), gain=gain,
                 values={"call": calls[0]}, place=_place(calls[0]))  # fmt: skip
 
@@ -65,9 +84,13 @@ def python_loop(seen: Seen) -> Iterator[Draft]:
     syncs = _waiting_lines(seen)
     name = "host.sync_each_step" if syncs else "host.python_loop"
     told = (
-        evidence(f"between two calls of the step: {of_step(seen, part_s)}", "steps of the loop"),
+        evidence(
+            "between two calls of the step: {part}", "steps of the loop", part=of_step(seen, part_s)
+        ),
         *(
-            evidence(f"{line}: {duration(each_s)} a step", "lines of the script")
+            evidence(
+                "{line}: {each} a step", "lines of the script", line=line, each=duration(each_s)
+            )
             for line, each_s in seen.facts.python_lines[:_LINES]
         ),
     )
@@ -88,9 +111,18 @@ def few_threads(seen: Seen) -> Iterator[Draft]:
     settings = {"threads_intra": str(int(seen.cpus))}
     if host.threads_inter == 1:
         settings["threads_inter"] = str(int(seen.cpus))
-    told = [evidence(f"{threads} threads for an operation, {int(seen.cpus)} CPUs", "tf.config")]
+    told = [
+        evidence(
+            "{threads} threads for an operation, {cpus} CPUs",
+            "tf.config",
+            threads=threads,
+            cpus=int(seen.cpus),
+        )
+    ]
     if host.cpu_ratio > 0.0:
-        told.append(evidence(f"{percent(host.cpu_ratio)} of the CPUs were busy", "steps"))
+        told.append(
+            evidence("{share} of the CPUs were busy", "steps", share=percent(host.cpu_ratio))
+        )
     yield Draft(cause="host.few_threads", evidence=tuple(told), settings=settings,
                 gain=amdahl(seen.step_s, compute_s, (low, best, high)),
                 values={"threads": str(threads), "cpus": str(int(seen.cpus))})  # fmt: skip
@@ -105,8 +137,13 @@ def bound_to_few(seen: Seen) -> Iterator[Draft]:
     idle_ratio = 1.0 - seen.cpus / host.offered_cpus
     low, best, high = (share * idle_ratio for share in cause("host.affinity").removes)
     told = (
-        evidence(f"{seen.cpus:g} of {host.offered_cpus:g} CPUs may be used", "affinity"),
-        evidence(f"{percent(host.cpu_ratio)} of these were busy", "steps"),
+        evidence(
+            "{cpus:g} of {all:g} CPUs may be used",
+            "affinity",
+            cpus=seen.cpus,
+            all=host.offered_cpus,
+        ),
+        evidence("{share} of these were busy", "steps", share=percent(host.cpu_ratio)),
     )
     yield Draft(cause="host.affinity", evidence=told,
                 gain=amdahl(seen.step_s, work_s, (low, best, high)),
@@ -120,8 +157,12 @@ def container_limit(seen: Seen) -> Iterator[Draft]:
         return
     part_s = min(1.0, host.throttled_ratio) * seen.step_s
     told = (
-        evidence(f"held back for {percent(host.throttled_ratio)} of the time", "cpu.stat"),
-        evidence(f"{seen.cpus:g} of {host.cpus} CPUs may be used", "cpu.max, affinity"),
+        evidence(
+            "held back for {share} of the time", "cpu.stat", share=percent(host.throttled_ratio)
+        ),
+        evidence(
+            "{cpus:g} of {all} CPUs may be used", "cpu.max, affinity", cpus=seen.cpus, all=host.cpus
+        ),
     )
     yield taking(seen, "host.container_limit", part_s, *told,
                  settings={"threads_intra": str(max(1, int(seen.cpus)))},
@@ -141,8 +182,17 @@ def python_thread(seen: Seen) -> Iterator[Draft]:
         return
     place, cpus = busy[0]
     told = (
-        evidence(f"a thread at {place} kept {cpus:.2f} CPUs busy", "CPU times of Python's threads"),
-        evidence(f"starting operations and Python between them: {of_step(seen, part_s)}", "steps"),
+        evidence(
+            "a thread at {place} kept {cpus:.2f} CPUs busy",
+            "CPU times of Python's threads",
+            place=place,
+            cpus=cpus,
+        ),
+        evidence(
+            "starting operations and Python between them: {part}",
+            "steps",
+            part=of_step(seen, part_s),
+        ),
     )
     yield taking(seen, "host.python_thread", part_s, *told, place=place)
 
@@ -153,10 +203,14 @@ def busy_interpreter(seen: Seen) -> Iterator[Draft]:
     if operations is None or not seen.counts(part_s):
         return
     told = (
-        evidence(f"the device works for {duration(operations.busy_s)} of a step on a held batch, "
-                 f"which takes {duration(seen.split.held_s)}", "profile"),
-        evidence(f"beyond what starting takes: {of_step(seen, part_s)}", "profile"),
-    )  # fmt: skip
+        evidence(
+            "the device works for {busy} of a step on a held batch, which takes {held}",
+            "profile",
+            busy=duration(operations.busy_s),
+            held=duration(seen.split.held_s),
+        ),
+        evidence("beyond what starting takes: {part}", "profile", part=of_step(seen, part_s)),
+    )
     yield taking(seen, "host.busy_host", part_s, *told, explained_by=("host.python_thread",))
 
 
@@ -165,8 +219,8 @@ def busy_cpus(seen: Seen) -> Iterator[Draft]:
     host = seen.facts.host
     others_ratio = host.other_cpu_ratio - host.children_cpu_ratio
     rows = (
-        ("host.own_processes", host.children_cpu_ratio, "processes that the script started"),
-        ("host.other_processes", others_ratio, "other processes"),
+        ("host.own_processes", host.children_cpu_ratio, say("processes that the script started")),
+        ("host.other_processes", others_ratio, say("other processes")),
     )
     total = host.cpu_ratio + max(host.other_cpu_ratio, host.children_cpu_ratio)
     for name, ratio, whose in rows:
@@ -174,8 +228,13 @@ def busy_cpus(seen: Seen) -> Iterator[Draft]:
             continue
         if name == "host.own_processes" and seen.facts.worker_count > 1:
             continue  # most likely the other workers: they train as well
-        told = evidence(f"{whose} took {percent(ratio)} of the CPUs, this training "
-                        f"{percent(host.cpu_ratio)}", "CPU times")  # fmt: skip
+        told = evidence(
+            "{whose} took {share} of the CPUs, this training {own}",
+            "CPU times",
+            whose=whose,
+            share=percent(ratio),
+            own=percent(host.cpu_ratio),
+        )
         work_s = sum(seen.split.parts_s[part] for part in ("compute", "input", "host", "launch"))
         low, best, high = (share * min(ratio, 0.9) for share in cause(name).removes)
         yield Draft(cause=name, evidence=(told,), values={"other": percent(ratio)},

@@ -53,11 +53,17 @@ def no_cache(seen: Seen) -> Iterator[Draft]:
             seen, saved_s, cause("input.no_cache_though_fits").removes, ahead=given.prefetches
         )
         last = kept[-1]
-        size = evidence(f"what comes out of {last.stage.title} is "
-                        f"{format_bytes(_size(seen, given, last))} an epoch",
-                        "bytes of the stages")  # fmt: skip
-        share = evidence(f"{percent(saved_s / seen.split.batch_s)} of the pipeline is the same in "
-                         "every epoch", "operations of the stages")  # fmt: skip
+        size = evidence(
+            "what comes out of {stage} is {size} an epoch",
+            "bytes of the stages",
+            stage=last.stage.title,
+            size=format_bytes(_size(seen, given, last)),
+        )
+        share = evidence(
+            "{share} of the pipeline is the same in every epoch",
+            "operations of the stages",
+            share=percent(saved_s / seen.split.batch_s),
+        )
         yield found(seen, "input.no_cache_though_fits", gain, size, share, one=last,
                     values={"by_hand": "yes" if by_hand else "no"},
                     settings={} if by_hand else None)  # fmt: skip
@@ -76,9 +82,14 @@ def slow_start(seen: Seen) -> Iterator[Draft]:
         return
     name = "input.slow_start"
     kept = cacheable(seen, given, by_hand=False)
-    told = evidence(f"a new iterator gives its first batch after {duration(given.start_s)}; an "
-                    f"epoch has {steps:,} steps of {duration(seen.step_s)}",
-                    "the pipeline by itself")  # fmt: skip
+    told = evidence(
+        "a new iterator gives its first batch after {start}; an epoch has {steps:,} "
+        "steps of {step}",
+        "the pipeline by itself",
+        start=duration(given.start_s),
+        steps=steps,
+        step=duration(seen.step_s),
+    )
     shuffle = next((one for one in given.stages if one.kind == "shuffle"), None)
     yield Draft(
         cause=name,
@@ -95,11 +106,17 @@ def slow_copy(seen: Seen) -> Iterator[Draft]:
     part_s, operations = fed_s(seen), seen.facts.operations
     if operations is None or not seen.counts(part_s):
         return
-    told = [evidence(f"copies to the card: {of_step(seen, part_s)}", "profile")]
+    told = [evidence("copies to the card: {part}", "profile", part=of_step(seen, part_s))]
     if operations.fed_bytes > 0.0:
         rate = format_bytes(operations.fed_bytes / operations.fed_s)
-        told.append(evidence(f"{format_bytes(operations.fed_bytes)} a step, {rate} a second",
-                             "profile"))  # fmt: skip
+        told.append(
+            evidence(
+                "{size} a step, {rate} a second",
+                "profile",
+                size=format_bytes(operations.fed_bytes),
+                rate=rate,
+            )
+        )
     yield taking(seen, "input.slow_copy", part_s, *told)
 
 
@@ -111,7 +128,12 @@ def tiny_files(seen: Seen) -> Iterator[Draft]:
     read_s = reading_s(seen, given)
     if read_s < limits()["stage_ratio"] * seen.split.batch_s:
         return
-    told = evidence(f"{given.files:,} files for {given.samples_per_epoch:,} samples", "files")
+    told = evidence(
+        "{files:,} files for {samples:,} samples",
+        "files",
+        files=given.files,
+        samples=given.samples_per_epoch,
+    )
     gain = with_less_work(seen, read_s, cause("input.tiny_files").removes, ahead=given.prefetches)
     yield found(seen, "input.tiny_files", gain, told, one=_reader(seen, given))
 
@@ -125,8 +147,12 @@ def slow_read(seen: Seen) -> Iterator[Draft]:
     if read_s < limits()["stage_ratio"] * seen.split.batch_s:
         return
     rate = format_si(given.read_bytes_per_s, "B/s")
-    told = evidence(f"reads {rate} and keeps {percent(given.cpu_ratio)} of the CPUs busy",
-                    "the pipeline by itself")  # fmt: skip
+    told = evidence(
+        "reads {rate} and keeps {share} of the CPUs busy",
+        "the pipeline by itself",
+        rate=rate,
+        share=percent(given.cpu_ratio),
+    )
     gain = with_less_work(seen, read_s, cause("input.slow_read").removes, ahead=given.prefetches)
     yield found(seen, "input.slow_read", gain, told, one=_reader(seen, given))
 
@@ -144,7 +170,9 @@ def missing_interleave(seen: Seen) -> Iterator[Draft]:
     slots = limits()["waiting_calls"] if waits_itself(seen, given) else seen.cpus
     read_s = reading_s(seen, given)
     batch_s = seen.split.batch_s - read_s * (1.0 - 1.0 / max(1.0, min(slots, given.files)))
-    told = evidence(f"{given.files:,} files are read one after the other", "stages of the pipeline")
+    told = evidence(
+        "{files:,} files are read one after the other", "stages of the pipeline", files=given.files
+    )
     gain = without_wait(seen, batch_s, ahead=True)
     yield found(seen, "input.missing_interleave", gain, told, one=reader)
 
@@ -158,9 +186,12 @@ def keeps_order(seen: Seen) -> Iterator[Draft]:
         calls = calls_at_once(one.stage, seen.cpus)
         idle_s = one.wall_s - one.stage.own_s / calls
         if one.stage.keeps_order and calls > 1 and idle_s > 0.0:
-            told = evidence(f"{one.stage.title} gives elements in order and keeps "
-                            f"{percent(given.cpu_ratio)} of the CPUs busy",
-                            "stages of the pipeline")  # fmt: skip
+            told = evidence(
+                "{stage} gives elements in order and keeps {share} of the CPUs busy",
+                "stages of the pipeline",
+                stage=one.stage.title,
+                share=percent(given.cpu_ratio),
+            )
             gain = with_less_work(
                 seen, idle_s, cause("input.deterministic_order").removes, ahead=given.prefetches
             )

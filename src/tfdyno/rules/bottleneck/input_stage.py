@@ -9,6 +9,7 @@ from tfdyno.core.measure.step_facts import StageFacts
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
 from tfdyno.rules.bottleneck.seen import reads, stage_walls, waits_itself
 from tfdyno.rules.bottleneck.tables import limits, matching
+from tfdyno.words.base.language import say, say_later
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,15 +71,35 @@ def found(
     """Return a finding about the input: the waiting and the stage are its evidence."""
     batch_s = seen.split.batch_s
     told = [
-        evidence(f"waiting for data: {of_step(seen, seen.split.parts_s['input'])}", _steps(seen))
+        evidence(
+            "waiting for data: {part}",
+            _steps(seen),
+            part=of_step(seen, seen.split.parts_s["input"]),
+        )
     ]
     if batch_s:
-        inner = f", the step without it {duration(seen.split.held_s)}" if seen.split.held_s else ""
-        told.append(evidence(f"the pipeline by itself takes {duration(batch_s)} a batch{inner}",
-                             "the pipeline and the step, each by itself"))  # fmt: skip
+        inner = (
+            say(", the step without it {held}", held=duration(seen.split.held_s))
+            if seen.split.held_s
+            else ""
+        )
+        told.append(
+            evidence(
+                "the pipeline by itself takes {batch} a batch{inner}",
+                "the pipeline and the step, each by itself",
+                batch=duration(batch_s),
+                inner=inner,
+            )
+        )
     if one is not None and batch_s:
-        text = f"{one.stage.title}: {percent(one.wall_s / batch_s)} of the pipeline"
-        told.append(evidence(text, "stages of the pipeline"))
+        told.append(
+            evidence(
+                "{stage}: {share} of the pipeline",
+                "stages of the pipeline",
+                stage=one.stage.title,
+                share=percent(one.wall_s / batch_s),
+            )
+        )
     stage = {"stage": one.stage.title, "place": one.stage.place} if one else {}
     return Draft(
         cause=cause,
@@ -95,6 +116,10 @@ def found(
 
 
 def _steps(seen: Seen) -> str:
-    kind = {"run": "steps of fit", "loop": "steps of the loop", "profile": "the profile",
-            "record": "what was recorded"}  # fmt: skip
+    kind = {
+        "run": say_later("steps of fit"),
+        "loop": say_later("steps of the loop"),
+        "profile": say_later("the profile"),
+        "record": say_later("what was recorded"),
+    }
     return kind[seen.facts.source]

@@ -9,6 +9,7 @@ from tfdyno.rules.bottleneck.gains import amdahl, with_less_work, without_wait
 from tfdyno.rules.bottleneck.input_stage import Timed, found, heavy, timed
 from tfdyno.rules.bottleneck.seen import draws, reads, runs_python, samples_of_step, waits_itself
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,9 @@ def sequential_map(seen: Seen) -> Iterator[Draft]:
         if draws(stage):  # one element at a time is what lets a seed repeat its random numbers
             settings["input.deterministic"] = "false"
         gain = without_wait(seen, batch_s, ahead=True)
-        told = evidence(f"{stage.title} works on 1 element at a time", "stages of the pipeline")
+        told = evidence(
+            "{stage} works on 1 element at a time", "stages of the pipeline", stage=stage.title
+        )
         yield found(seen, "input.sequential_map", gain, told, one=one, settings=settings,
                     values={"draws": "yes" if draws(stage) else "no"})  # fmt: skip
         return
@@ -49,7 +52,7 @@ def python_generator(seen: Seen) -> Iterator[Draft]:
         return
     if given.kind == "pydataset":
         workers, name = str(given.workers or ""), "input.slow_pydataset"
-        told = [evidence(f"workers: {workers}", "the PyDataset")] if workers else []
+        told = [evidence("workers: {workers}", "the PyDataset", workers=workers)] if workers else []
         yield found(seen, name, _less(seen, given, None, name), *told, values={"workers": workers})
         return
     source = next((one for one in heavy(seen, given) if one.stage.kind == "from_generator"), None)
@@ -63,8 +66,13 @@ def python_in_map(seen: Seen) -> Iterator[Draft]:
     given = seen.input
     for one in heavy(seen, given) if given else ():
         if one.stage.kind != "from_generator" and runs_python(one.stage) and given:
-            names = ", ".join(matching("python", one.stage.operations)) or "Python code"
-            told = evidence(f"{one.stage.title} runs {names}", "operations of the stage")
+            names = ", ".join(matching("python", one.stage.operations)) or say("Python code")
+            told = evidence(
+                "{stage} runs {names}",
+                "operations of the stage",
+                stage=one.stage.title,
+                names=names,
+            )
             gain = _less(seen, given, one, "input.python_in_map")
             yield found(seen, "input.python_in_map", gain, told, one=one)
             return
@@ -76,7 +84,12 @@ def slow_decode(seen: Seen) -> Iterator[Draft]:
     for one in heavy(seen, given) if given else ():
         names = matching("decode", one.stage.operations)
         if names and given:
-            told = evidence(f"{one.stage.title} runs {', '.join(names)}", "operations of the stage")
+            told = evidence(
+                "{stage} runs {names}",
+                "operations of the stage",
+                stage=one.stage.title,
+                names=", ".join(names),
+            )
             gain = _less(seen, given, one, "input.slow_decode")
             yield found(seen, "input.slow_decode", gain, told, one=one)
             return
@@ -97,8 +110,13 @@ def map_before_batch(seen: Seen) -> Iterator[Draft]:
             continue
         if matching("decode", stage.operations):
             continue
-        told = evidence(f"{stage.title} takes {duration(each_s)} for each of {size} elements: "
-                        "most of it is the call", "stages of the pipeline")  # fmt: skip
+        told = evidence(
+            "{stage} takes {each} for each of {size} elements: most of it is the call",
+            "stages of the pipeline",
+            stage=stage.title,
+            each=duration(each_s),
+            size=size,
+        )
         gain = _less(seen, given, one, "input.batch_after_map")
         yield found(seen, "input.batch_after_map", gain, told, one=one)
         return
@@ -109,8 +127,11 @@ def shuffle_cost(seen: Seen) -> Iterator[Draft]:
     given = seen.input
     for one in heavy(seen, given) if given else ():
         if one.stage.kind == "shuffle" and given:
-            size = f"its buffer holds {one.stage.buffer_size:,} elements"
-            told = evidence(size, "stages of the pipeline")
+            told = evidence(
+                "its buffer holds {count:,} elements",
+                "stages of the pipeline",
+                count=one.stage.buffer_size,
+            )
             gain = _less(seen, given, one, "input.shuffle_cost")
             yield found(seen, "input.shuffle_cost", gain, told, one=one)
             return

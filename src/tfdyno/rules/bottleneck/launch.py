@@ -63,7 +63,7 @@ def small_batch(seen: Seen) -> Iterator[Draft]:
     exchange_s = seen.split.parts_s["communication"]
     is_exchange = exchange_s >= limits()["exchange_of_start_ratio"] * part_s
     explained_by = (*_WAITS_FOR_PYTHON, *(_MANY_EXCHANGES if is_exchange else ()))
-    told = evidence(f"{facts.batch_size} samples a step", "the script")
+    told = evidence("{batch} samples a step", "the script", batch=facts.batch_size)
     larger = str(factor * facts.batch_size)
     yield taking(seen, "launch.small_batch", part_s, *_starting(seen, part_s), told,
                  settings={"batch_size": larger}, explained_by=explained_by,
@@ -109,9 +109,16 @@ def _in_turns(seen: Seen) -> tuple[Evidence, ...]:
     calls = seen.facts.calls
     assert calls
     together, alone = (duration(typical(each)) for each in (calls.together_s, calls.single_s))
-    text = (f"on a held batch, {calls.steps} steps in one call take {together} each, one by one "
-            f"{alone}; the gain of the whole training is estimated from that")  # fmt: skip
-    return (evidence(text, "steps in turns"),)
+    return (
+        evidence(
+            "on a held batch, {steps} steps in one call take {together} each, one by one "
+            "{alone}; the gain of the whole training is estimated from that",
+            "steps in turns",
+            steps=calls.steps,
+            together=together,
+            alone=alone,
+        ),
+    )
 
 
 def tiny_s(seen: Seen) -> float:
@@ -146,11 +153,21 @@ def start_s(seen: Seen) -> float:
 
 
 def _starting(seen: Seen, part_s: float) -> tuple[Evidence, ...]:
-    told = [evidence(f"starting the step and its operations: {of_step(seen, part_s)}", "steps")]
+    told = [
+        evidence(
+            "starting the step and its operations: {part}", "steps", part=of_step(seen, part_s)
+        )
+    ]
     operations = seen.facts.operations
     if operations and operations.count_per_step:
-        told.append(evidence(f"{operations.count_per_step:,.0f} operations of "
-                             f"{duration(seen.mean_operation_s)} each", "profile"))  # fmt: skip
+        told.append(
+            evidence(
+                "{count:,.0f} operations of {each} each",
+                "profile",
+                count=operations.count_per_step,
+                each=duration(seen.mean_operation_s),
+            )
+        )
     return tuple(told)
 
 

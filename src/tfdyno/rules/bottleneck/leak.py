@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes, significant
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent, quoted
 from tfdyno.rules.bottleneck.retrace import traced_anew
 from tfdyno.rules.bottleneck.tables import limits
+from tfdyno.words.base.language import say, say_later
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.step_facts import GrowthFacts, StepFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
-ACCOUNT = {"allocator": "what the allocators have in use", "kernel": "memory of the process"}
+ACCOUNT = {
+    "allocator": say_later("what the allocators have in use"),
+    "kernel": say_later("memory of the process"),
+}
 """What counted the memory of the host, in words."""
 _PLACE = re.compile(r"[\w./-]+\.py:\d+")
 _OF_TRACING = ("functions", "unknown")
@@ -31,17 +35,20 @@ def growing(seen: Seen) -> Iterator[Draft]:
         if one.kind in told_kinds:
             continue
         told_kinds.add(one.kind)
-        where = {"host": "memory of the process", "device": "memory of the device"}[one.where]
+        where = {"host": say("memory of the process"), "device": say("memory of the device")}[
+            one.where
+        ]
         told = [
             evidence(
-                f"grows by {format_bytes(one.bytes_per_step)} a step, at least "
-                f"{format_bytes(one.low_bytes_per_step)} "
-                f"(up to {format_bytes(limit_bytes(seen.facts, one))} is left alone)",
+                "grows by {best} a step, at least {low} (up to {limit} is left alone)",
                 where,
+                best=format_bytes(one.bytes_per_step),
+                low=format_bytes(one.low_bytes_per_step),
+                limit=format_bytes(limit_bytes(seen.facts, one)),
             )
         ]
         told += _until_full(seen, one)
-        told += [evidence(text, "live objects") for text in one.suspects]
+        told += [quoted(text, "live objects") for text in one.suspects]
         places = [match[0] for text in one.suspects if (match := _PLACE.search(text))]
         yield Draft(
             cause=f"leak.{one.kind}",
@@ -73,17 +80,36 @@ def fits_growing(seen: Seen) -> Iterator[Draft]:
         format_bytes(each)
         for each in (fits.bytes_per_fit, fits.low_bytes_per_fit, fits.high_bytes_per_fit)
     )
-    text = f"grows by {best} from one fit to the next ({low} to {high}), in {fits.fits} fits"
-    told = [evidence(text, ACCOUNT[fits.counted_by])]
+    told = [
+        evidence(
+            "grows by {best} from one fit to the next ({low} to {high}), in {fits} fits",
+            ACCOUNT[fits.counted_by],
+            best=best,
+            low=low,
+            high=high,
+            fits=fits.fits,
+        )
+    ]
     if fits.free_bytes:
         count = significant(fits.free_bytes / fits.bytes_per_fit, 2)
         free = format_bytes(fits.free_bytes, 2)
         told.append(
-            evidence(f"the {free} that are free are full after {count} fits", "at this rate")
+            evidence(
+                "the {free} that are free are full after {count} fits",
+                "at this rate",
+                free=free,
+                count=count,
+            )
         )
     models = fits.models
-    told.append(evidence(f"{models[0]} Keras models were alive at first, {models[-1]} at the end",
-                         "live objects"))  # fmt: skip
+    told.append(
+        evidence(
+            "{first} Keras models were alive at first, {last} at the end",
+            "live objects",
+            first=models[0],
+            last=models[-1],
+        )
+    )
     is_kept = models[-1] - models[0] >= limits()["leak_kept_models"] * (len(models) - 1)
     values = {"growth": best, "fits": str(fits.fits)}
     yield Draft(cause="leak.kept_models" if is_kept else "leak.each_fit", evidence=tuple(told),
@@ -109,9 +135,14 @@ def _until_full(seen: Seen, one: GrowthFacts) -> Iterator[Evidence]:
         rates = (max(one.high_bytes_per_step, one.bytes_per_step), one.bytes_per_step,
                  one.low_bytes_per_step)  # fmt: skip
         soon, best, late = (duration(free_bytes / rate * seen.step_s) for rate in rates)
-        between = "" if soon == late else f" ({soon} to {late})"
-        text = f"the {format_bytes(free_bytes, 2)} that are free are full after {best}{between}"
-        yield evidence(text, "at this rate")
+        between = "" if soon == late else say(" ({soon} to {late})", soon=soon, late=late)
+        yield evidence(
+            "the {free} that are free are full after {best}{between}",
+            "at this rate",
+            free=format_bytes(free_bytes, 2),
+            best=best,
+            between=between,
+        )
 
 
 def limit_bytes(facts: StepFacts, one: GrowthFacts) -> float:
@@ -152,8 +183,12 @@ def near_limit(seen: Seen) -> Iterator[Draft]:
     used = facts.memory_used_bytes / facts.memory_limit_bytes
     if used < limits()[f"near_limit_{facts.device}_ratio"]:
         return
-    told = evidence(f"{format_bytes(facts.memory_used_bytes)} of "
-                    f"{format_bytes(facts.memory_limit_bytes)} are used", "memory")  # fmt: skip
+    told = evidence(
+        "{used} of {limit} are used",
+        "memory||of the device or the host",
+        used=format_bytes(facts.memory_used_bytes),
+        limit=format_bytes(facts.memory_limit_bytes),
+    )
     settings = {}
     is_even = facts.batch_size > 1 and facts.batch_size % 2 == 0
     if facts.device == "gpu" and is_even and facts.replica_count == 1:

@@ -47,13 +47,24 @@ def channels(seen: Seen) -> Iterator[Draft]:
     whole_s = sum(operations.class_s.values())
     part_s = seen.split.parts_s["compute"] * operations.layout_s / whole_s if whole_s else 0.0
     if seen.counts(part_s):
-        text = f"kernels that turn the order of channels: {of_step(seen, part_s)}"
-        yield taking(seen, name, part_s, evidence(text, "profile"))
+        yield taking(
+            seen,
+            name,
+            part_s,
+            evidence(
+                "kernels that turn the order of channels: {part}",
+                "profile",
+                part=of_step(seen, part_s),
+            ),
+        )
 
 
 def _told(seen: Seen, part_s: float) -> Evidence:
-    text = f"elementwise, normalisation and copies: {percent(part_s / seen.step_s)} of the step"
-    return evidence(text, "profile")
+    return evidence(
+        "elementwise, normalisation and copies: {share} of the step",
+        "profile",
+        share=percent(part_s / seen.step_s),
+    )
 
 
 MEMORY_BANDWIDTH_RULES = (fusion, precision, channels)

@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, taking
+from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, quoted, taking
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.seen import fed_s
 from tfdyno.rules.bottleneck.tables import cause, limits
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,10 +30,15 @@ def variables_elsewhere(seen: Seen) -> Iterator[Draft]:
     if not count:
         return
     name, part_s = "placement.variables_elsewhere", seen.split.parts_s["copy"]
-    text = ", ".join(f"{number} on {device}" for device, number in sorted(facts.devices.items()))
-    told = [evidence(f"variables: {text}", "devices of the variables")]
+    text = say(", ").join(
+        say("{number} on {device}", number=number, device=device)
+        for device, number in sorted(facts.devices.items())
+    )
+    told = [evidence("variables: {text}", "devices of the variables", text=text)]
     if part_s:
-        told.append(evidence(f"copies between devices: {of_step(seen, part_s)}", "profile"))
+        told.append(
+            evidence("copies between devices: {part}", "profile", part=of_step(seen, part_s))
+        )
     gain = amdahl(seen.step_s, part_s, cause(name).removes) if seen.counts(part_s) else None
     # Logical CPUs share their memory: whoever uses several of them says what goes where.
     yield Draft(cause=name, evidence=tuple(told), gain=gain, outranks=facts.device == "cpu",
@@ -45,9 +51,9 @@ def copies(seen: Seen) -> Iterator[Draft]:
     part_s = seen.split.parts_s["copy"] - fed_s(seen)
     if operations is None or not seen.counts(part_s) or _elsewhere(seen):
         return
-    told = [evidence(f"copies between devices: {of_step(seen, part_s)}", "profile")]
+    told = [evidence("copies between devices: {part}", "profile", part=of_step(seen, part_s))]
     if moved := operations.copied_bytes - operations.fed_bytes:
-        told.append(evidence(f"{format_bytes(moved)} a step", "profile"))
+        told.append(evidence("{moved} a step", "profile", moved=format_bytes(moved)))
     yield taking(seen, "placement.copies", part_s, *told)
 
 
@@ -61,7 +67,7 @@ def cpu_operations(seen: Seen) -> Iterator[Draft]:
     ]
     part_s = min(1.0, sum(shares)) * seen.step_s
     if seen.counts(part_s):
-        told = (evidence(one, "profile") for one in operations.host_only)
+        told = (quoted(one, "profile") for one in operations.host_only)
         yield taking(seen, "placement.cpu_ops", part_s, *told,
                      values={"first": operations.host_only[0]})  # fmt: skip
 

@@ -23,6 +23,8 @@ from tfdyno.rules.bottleneck.retrace import RETRACE_RULES
 from tfdyno.rules.bottleneck.seen import Seen, look, samples_of_step, stage_walls
 from tfdyno.rules.bottleneck.steady import in_bursts
 from tfdyno.rules.bottleneck.tables import cause, limits
+from tfdyno.words.base.language import say
+from tfdyno.words.diagnose.steps import part_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -142,25 +144,27 @@ def _class(draft: Draft) -> str:
 
 def _without_cause(seen: Seen) -> Draft:
     parts = seen.split.parts_s
-    told = ", ".join(
-        f"{name} {percent(parts[name] / seen.step_s)}"
+    told = say(", ").join(
+        f"{part_name(name)} {percent(parts[name] / seen.step_s)}"
         for name in SPLIT_PARTS
         if parts[name] >= 0.005 * seen.step_s and seen.step_s
     )
-    text = f"a step of {duration(seen.step_s)}: {told}"
+    split = evidence(
+        "a step of {step}: {told}", "split of the step", step=duration(seen.step_s), told=told
+    )
     recorded, busy = seen.facts.source == "record", seen.facts.host.cpu_ratio
     unexplained_s = sum(parts[name] for name in _NOT_THE_MODELS_OWN)
     if not recorded and unexplained_s > limits()["unexplained_ratio"] * seen.step_s:
         share = percent(unexplained_s / seen.step_s)
         return Draft(
             cause="unknown.not_explained",
-            evidence=(evidence(text, "split of the step"),),
+            evidence=(split,),
             values={"share": share},
         )
-    seen_too = [evidence(f"{percent(busy)} of the CPUs were busy", "telemetry")]
+    seen_too = [evidence("{share} of the CPUs were busy", "telemetry", share=percent(busy))]
     return Draft(
         cause="healthy.not_seen" if recorded else "healthy.no_lever",
-        evidence=(evidence(text, "split of the step"), *(seen_too if recorded and busy else ())),
+        evidence=(split, *(seen_too if recorded and busy else ())),
         values={"gain": percent(limits()["least_gain"] - 1.0)},
     )
 
@@ -168,13 +172,16 @@ def _without_cause(seen: Seen) -> Draft:
 def _notes(seen: Seen, drafts: Sequence[Draft], primary: Draft | None) -> Iterator[str]:
     yield from seen.facts.notes
     if in_bursts(seen.facts.step_s):
-        yield "Steps come in bursts: their time is that of four neighbours on average."
+        yield say("Steps come in bursts: their time is that of four neighbours on average.")
     if not seen.facts.held_s and seen.facts.source != "record":
-        left = ": waiting for data is what the profile leaves" if seen.facts.operations else ""
-        yield f"No step on a held batch was measured{left}."
+        left = say(": waiting for data is what the profile leaves") if seen.facts.operations else ""
+        yield say("No step on a held batch was measured{left}.", left=left)
     if seen.split.spread_s > limits()["noisy_ratio"] * seen.step_s:
         share = percent(seen.split.spread_s / seen.step_s)
-        yield f"The steps vary: parts of less than {share} of the step are not told from noise."
+        yield say(
+            "The steps vary: parts of less than {share} of the step are not told from noise.",
+            share=share,
+        )
     if primary is None:
         for one in drafts:  # said, though nothing in the script mends it
             yield bottleneck(one).summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.bottleneck.callback import CALLBACK_CAUSES
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, quoted
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.split import (
     traced_in_each_step_s,
@@ -13,6 +13,7 @@ from tfdyno.rules.bottleneck.split import (
     watched_steps,
 )
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,21 +49,39 @@ def traced_again(seen: Seen) -> Iterator[Draft]:
 
 def _told(found: list[RetraceFacts], every_s: float, steps: int) -> tuple[Evidence, ...]:
     one, most = found[0], limits()["retraces_least"] - 1
-    left = f"up to {most:.0f} are left alone" if one.traces > most else "each anew"
+    left = (
+        say("up to {most:.0f} are left alone", most=most) if one.traces > most else say("each anew")
+    )
     told = [
         evidence(
-            f"{one.function} was traced {one.traces} times after the first in {one.calls} "
-            f"calls ({left})",
+            "{function} was traced {traces} times after the first in {calls} calls ({left})",
             "traces counted",
+            function=one.function,
+            traces=one.traces,
+            calls=one.calls,
+            left=left,
         ),
     ]
     if len(found) > 1:
         others = sum(each.traces for each in found[1:])
-        told.append(evidence(f"{len(found) - 1} more functions like it, traced {others} times",
-                             "traces counted"))  # fmt: skip
-    told.append(evidence(f"{duration(every_s)} of tracing in {steps} steps", "traces timed"))
+        told.append(
+            evidence(
+                "{count} more functions like it, traced {others} times",
+                "traces counted",
+                count=len(found) - 1,
+                others=others,
+            )
+        )
+    told.append(
+        evidence(
+            "{every} of tracing in {steps} steps",
+            "traces timed",
+            every=duration(every_s),
+            steps=steps,
+        )
+    )
     if one.differs:
-        told.append(evidence(one.differs, "arguments compared"))
+        told.append(quoted(one.differs, "arguments compared"))
     return tuple(told)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.measure.bottleneck import BottleneckClass
+from tfdyno.rules.causes import CauseStep, Words
 from tfdyno.rules.tables import read_rows
 
 if TYPE_CHECKING:
@@ -26,22 +27,12 @@ Shares = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdviceStep:
-    """A step of a fix, shown where ``when`` holds."""
-
-    text: str
-    when: dict[str, str] = field(default_factory=dict)
-    """Value name to condition, as ``condition.holds`` reads it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """What one cause is called, what mends it, and how much of its part of the step that takes."""
 
     id: str
-    summary: str
-    """Variants separated by ``||``: the first whose names are all known is used."""
-    fix: tuple[AdviceStep, ...]
+    summary: Words
+    fix: tuple[CauseStep, ...]
     settings: dict[str, str] = field(default_factory=dict)
     removes: Shares = (0.0, 0.0, 0.0)
     defect: bool = False
@@ -117,9 +108,15 @@ def _group(name: str) -> tuple[Cause, ...]:
 
 def _cause(identifier: str, table: dict[str, Any]) -> Cause:
     rest = dict(table)
-    steps = tuple(AdviceStep(**one) for one in rest.pop("fix"))
+    steps = [dict(one) for one in rest.pop("fix")]
     low, best, high = rest.pop("removes", (0.0, 0.0, 0.0))
-    return Cause(id=identifier, fix=steps, removes=(low, best, high), **rest)
+    return Cause(
+        id=identifier,
+        summary=Words(**rest.pop("summary")),
+        fix=tuple(CauseStep(text=Words(**one.pop("text")), **one) for one in steps),
+        removes=(low, best, high),
+        **rest,
+    )
 
 
 def _ordered(shares: Shares) -> bool:

@@ -51,6 +51,9 @@ NAMES = frozenset((
     say_later("loads that wait for each other"), say_later("part-filled tiles"),
     # what an option of a plan changes of the learning
     say_later("batch statistics"),
+    # callbacks that have no name of their own
+    say_later("callbacks"), say_later("other callbacks"),
+    say_later("callbacks at the end of an epoch"),
     # why a card lowers its clock, as NVML has it
     say_later("software power cap"), say_later("hardware slowdown"),
     say_later("software thermal slowdown"), say_later("hardware thermal slowdown"),
