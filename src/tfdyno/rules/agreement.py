@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.measure.fix_proof import Agreement
 from tfdyno.rules.tables import read_rows
+from tfdyno.words.base.language import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from tfdyno.core.base.language import Language
 
 FILE = "fix_agreement.csv"
 NOISE_FACTOR = 2.0
@@ -31,7 +34,7 @@ def tolerance(settings: Iterable[str]) -> Tolerance:
 
     A setting without a row of its own has that of its group (``input.*``), or of all others.
     """
-    found = [_of(name) for name in settings] or [_rows()["*"]]
+    found = [_of(name) for name in settings] or [_rows(spoken())["*"]]
     return max(found, key=lambda one: one.ratio)
 
 
@@ -87,15 +90,16 @@ def difference_ratio(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _of(name: str) -> Tolerance:
-    rows = _rows()
+    rows = _rows(spoken())
     group = f"{name.partition('.')[0]}.*"
     return rows.get(name) or rows.get(group) or rows["*"]
 
 
 @cache
-def _rows() -> dict[str, Tolerance]:
-    columns = ("setting", "tolerance_ratio", "why", "source")
+def _rows(language: Language) -> dict[str, Tolerance]:
+    columns = ("setting", "tolerance_ratio", "why", "why_zh", "source")
+    why = "why_zh" if language == "zh" else "why"
     return {
-        row["setting"]: Tolerance(ratio=float(row["tolerance_ratio"]), why=row["why"])
+        row["setting"]: Tolerance(ratio=float(row["tolerance_ratio"]), why=row[why])
         for row in read_rows(FILE, columns)
     }

@@ -10,7 +10,7 @@ from tests.view.diagnoses import AFTER, DIAGNOSIS, PROOF, fixed, looked_again, t
 from tfdyno.core.measure.bottleneck import SPLIT_PARTS, StepDiagnosis
 from tfdyno.core.measure.step_facts import OPERATION_CLASSES
 from tfdyno.view.diagnose.figure_split import GROUPS, compute_figure, kept_step_s, split_figure
-from tfdyno.view.diagnose.words import class_words
+from tfdyno.words.diagnose.steps import class_words
 
 
 def test_every_part_of_a_split_has_a_colour() -> None:

@@ -116,6 +116,18 @@ TRANSLATED = (
     "jobs/memory/_plan.py",
     "jobs/memory/_weighing.py",
     "jobs/choose/foretold.py",
+    "view/diagnose/course.py",
+    "view/diagnose/document.py",
+    "view/diagnose/figure_course.py",
+    "view/diagnose/figure_growth.py",
+    "view/diagnose/figure_split.py",
+    "view/diagnose/figure_stages.py",
+    "view/diagnose/findings.py",
+    "view/diagnose/growth_page.py",
+    "view/diagnose/growth_text.py",
+    "view/diagnose/page.py",
+    "view/diagnose/text.py",
+    "view/diagnose/words.py",
     "rules/bottleneck/callback.py",
     "rules/bottleneck/card.py",
     "rules/bottleneck/communication.py",
@@ -143,6 +155,7 @@ PAGES = (
     "memory.html.j2",
     "serving_size.html.j2",
     "bench.html.j2",
+    "diagnose.html.j2",
 )
 WORDS = {
     "page.html.j2": [],
@@ -152,6 +165,7 @@ WORDS = {
     "memory.html.j2": ["memory"],
     "serving_size.html.j2": ["advise"],
     "bench.html.j2": ["bench"],
+    "diagnose.html.j2": ["diagnose"],
 }
 """What stands in the templates and is the same in every language."""
 SAYING = {"say", "say_later", "named", "plural", "freed", "evidence", "quoted"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.words.base.amounts import listed, plural
+from tfdyno.words.base.language import say, say_later
 from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
@@ -19,11 +20,18 @@ if TYPE_CHECKING:
 MARKS = "▁▂▃▄▅▆▇█"
 MOST_STALLS = 3
 _PARTS = (
-    ("validation_s", "validation"), ("checkpoint_s", "saving"), ("retrace_s", "tracing"),
-    ("callback_s", "callbacks"), ("input_s", "waiting for data"),
-)  # fmt: skip
-KINDS = (*(words for _, words in _PARTS), "start of an epoch", "nothing that was timed")
-"""What a stall may be, in the order of a key."""
+    ("validation_s", say_later("validation")),
+    ("checkpoint_s", say_later("saving")),
+    ("retrace_s", say_later("tracing")),
+    ("callback_s", say_later("callbacks")),
+    ("input_s", say_later("waiting for data")),
+)
+KINDS = (
+    *(words for _, words in _PARTS),
+    say_later("start of an epoch"),
+    say_later("nothing that was timed"),
+)
+"""What a stall may be, in the order of a key; each is to be said."""
 _LEAST_SHARE = 0.15
 """The share of a stall below which a part is not named."""
 
@@ -62,10 +70,10 @@ def range_words(timeline: TimelineFacts) -> str:
     """Write ``60 steps of 411 ms to 1.2 s``, those told by themselves included."""
     lows = min(timeline.whole_s)
     high = max([*timeline.whole_s, *(one.whole_s for one in timeline.stalls)])
-    words = [seconds_words(lows), seconds_words(high)]
-    count = plural(step_count(timeline), "step")
-    each = f"{count} of {words[0]}" + (f" to {words[1]}" if words[0] != words[1] else "")
-    return f"{each} ({timeline.what})" if timeline.what else each
+    first, last = seconds_words(lows), seconds_words(high)
+    times = say("{low} to {high}", low=first, high=last) if first != last else first
+    each = say("{steps} of {times}", steps=plural(step_count(timeline), "step"), times=times)
+    return say("{each} ({what})", each=each, what=timeline.what) if timeline.what else each
 
 
 def stall_kind(one: StallFacts) -> str:
@@ -78,15 +86,25 @@ def stall_kind(one: StallFacts) -> str:
 
 def stall_words(one: StallFacts) -> str:
     """Write ``step 31 took 1.2 s: validation 1.1 s``."""
-    parts = sorted(((getattr(one, name), words) for name, words in _PARTS), reverse=True)
-    named = [f"{words} {seconds_words(seconds_s)}" for seconds_s, words in parts
-             if seconds_s >= _LEAST_SHARE * one.whole_s]  # fmt: skip
-    first = ["the first of an epoch"] if one.is_first_of_epoch else []
-    said = listed([*named, *first]) if named or first else "not known why"
-    took = seconds_words(one.whole_s)
+    said, took = stall_parts(one), seconds_words(one.whole_s)
     if one.steps > 1:
-        return f"steps {one.step - one.steps + 1:,}–{one.step:,} took {took} each: {said}"
-    return f"step {one.step:,} took {took}: {said}"
+        return say(
+            "steps {first:,}–{last:,} took {took} each: {said}",
+            first=one.step - one.steps + 1,
+            last=one.step,
+            took=took,
+            said=said,
+        )
+    return say("step {step:,} took {took}: {said}", step=one.step, took=took, said=said)
+
+
+def stall_parts(one: StallFacts) -> str:
+    """Write what was in it: ``validation 1.1 s``."""
+    parts = sorted(((getattr(one, name), words) for name, words in _PARTS), reverse=True)
+    found = [f"{say(words)} {seconds_words(seconds_s)}" for seconds_s, words in parts
+             if seconds_s >= _LEAST_SHARE * one.whole_s]  # fmt: skip
+    first = [say("the first of an epoch")] if one.is_first_of_epoch else []
+    return listed([*found, *first]) if found or first else say("not known why")
 
 
 def longest_stalls(timeline: TimelineFacts, most: int = MOST_STALLS) -> list[StallFacts]:
@@ -101,7 +119,7 @@ def told_stages(stages: Sequence[StageSpeed]) -> list[StageSpeed]:
 
 def rate_words(samples_per_s: float) -> str:
     """Write ``1,070 samples/s``."""
-    return f"{significant(samples_per_s)} samples/s"
+    return say("{rate} samples/s", rate=significant(samples_per_s))
 
 
 def bytes_rate_words(bytes_per_s: float) -> str:

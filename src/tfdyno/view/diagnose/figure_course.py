@@ -14,6 +14,7 @@ from tfdyno.view.diagnose.course import (
     longest_stalls,
     range_words,
     stall_kind,
+    stall_parts,
     stall_words,
     step_count,
 )
@@ -23,6 +24,7 @@ from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import LogAxis, line, rules, spots
 from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
 from tfdyno.words.base.amounts import step_unit
+from tfdyno.words.base.language import say
 from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
@@ -79,19 +81,31 @@ def course_figure(timeline: TimelineFacts | None, one: StepDiagnosis) -> Figure 
     if timeline is None or len(timeline.whole_s) < 2 or min(timeline.whole_s) <= 0:
         return None
     kinds = {stall_kind(each) for each in timeline.stalls}
-    held = Key(text=f"the step alone, {seconds_words(one.held_s)}", variable="ink", mark="line")
+    held = Key(
+        text=say("the step alone, {held}", held=seconds_words(one.held_s)),
+        variable="ink",
+        mark="line",
+    )
     return Figure(
-        label=f"Time of each step in the order they ran, {range_words(timeline)}; "
-        f"{len(timeline.stalls)} that took much longer are marked by what was in them.",
+        label=say(
+            "Time of each step in the order they ran, {steps}; {count} that took much "
+            "longer are marked by what was in them.",
+            steps=range_words(timeline),
+            count=len(timeline.stalls),
+        ),
         wide=draw(_spec(timeline, one, _frame(timeline, one, WIDE_PX))),
         narrow=draw(_spec(timeline, one, _frame(timeline, one, NARROW_PX))),
         key=(
-            Key(text="time from one step to the next", variable="c1", mark="line"),
+            Key(text=say("time from one step to the next"), variable="c1", mark="line"),
             *((held,) if one.held_s else ()),
-            *(Key(text=f"long: {kind}", variable=COLOURS[kind]) for kind in KINDS if kind in kinds),
+            *(
+                Key(text=say("long: {kind}", kind=say(kind)), variable=COLOURS[kind])
+                for kind in KINDS
+                if kind in kinds
+            ),
         ),
         table=_table(timeline),
-        caption="Every step in its order",
+        caption=say("Every step in its order"),
     )
 
 
@@ -123,16 +137,17 @@ def _axes(frame: _Frame) -> list[Spec]:
     muted, bottom = paint("muted"), frame.height_px
     up = [(frame.y(value), f"{value / frame.factor_s:,.6g}") for value in frame.ticks()]
     unit = next(sign for s, sign in ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s")) if s == frame.factor_s)
-    scale = ", log scale" if frame.is_log else ""
+    scale = say(", log scale") if frame.is_log else ""
+    title = say("{unit} of a step{scale}", unit=unit, scale=scale)
     most = 10 if frame.total_px == WIDE_PX else 4
     across = [(frame.x(step), f"{step:,.0f}") for step in round_ticks(0, frame.steps, most)
               if step == math.floor(step)]  # fmt: skip
     return [
         *rules([(0.0, y, frame.width_px, y) for y, _ in up], color=paint("grid"), strokeWidth=1),
         *texts([(-8.0, y, words) for y, words in up], align="right", color=muted),
-        *texts([(-_LEFT_PX[frame.total_px], -28.0, f"{unit} of a step{scale}")], color=muted),
+        *texts([(-_LEFT_PX[frame.total_px], -28.0, title)], color=muted),
         *texts([(x, bottom + 14.0, words) for x, words in across], align="center", color=muted),
-        *texts([(frame.width_px, bottom + 32.0, "steps")], align="right", color=muted),
+        *texts([(frame.width_px, bottom + 32.0, say("steps"))], align="right", color=muted),
     ]
 
 
@@ -162,12 +177,12 @@ def _labels(timeline: TimelineFacts, frame: _Frame) -> list[Spec]:
 
 
 def _table(timeline: TimelineFacts) -> Table:
-    rows = [(f"{each.step:,}", seconds_words(each.whole_s), stall_words(each).partition(": ")[2])
+    rows = [(f"{each.step:,}", seconds_words(each.whole_s), stall_parts(each))
             for each in timeline.stalls]  # fmt: skip
     if not rows:
         shown = sorted(timeline.whole_s)
-        at = {"shortest": 0.0, "middle": 0.5, "longest": 1.0}
+        at = {say("shortest"): 0.0, say("middle"): 0.5, say("longest"): 1.0}
         rows = [(name, seconds_words(shown[round(share * (len(shown) - 1))]), "")
                 for name, share in at.items()]  # fmt: skip
-    headings = ("Step", "It took", "With")
+    headings = (say("Step"), say("It took"), say("With"))
     return Table(headings=headings, rows=tuple(rows), text_columns=frozenset((0, 2)))

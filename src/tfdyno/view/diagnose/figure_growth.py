@@ -17,6 +17,7 @@ from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import area, dots, line, rules
 from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw, framed
 from tfdyno.words.base.amounts import short_hours
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,27 +99,39 @@ def moved_figure(one: MemoryCourse, whose: str) -> Figure | None:
         return None
     (first, start_bytes), (last, end_bytes) = points[0], points[-1]
     least = min(value for _, value in points)
-    slope = (f"{format_bytes(one.bytes_per_step)} a step "
-             f"({bytes_range(_interval(one))})")  # fmt: skip
+    slope = say(
+        "{best} a step ({bounds})",
+        best=format_bytes(one.bytes_per_step),
+        bounds=bytes_range(_interval(one)),
+    )
     shown = [points[round(at * (len(points) - 1) / (_TABLE_ROWS - 1))] for at in range(_TABLE_ROWS)]
     return Figure(
-        label=f"What is in use of {whose} after each step: {format_bytes(start_bytes)} at step "
-        f"{first:,}, {format_bytes(end_bytes)} at step {last:,}; the slope of the steady steps is "
-        f"{slope}.",
+        label=say(
+            "What is in use of {whose} after each step: {start} at step {first:,}, {end} "
+            "at step {last:,}; the slope of the steady steps is {slope}.",
+            whose=whose,
+            start=format_bytes(start_bytes),
+            first=first,
+            end=format_bytes(end_bytes),
+            last=last,
+            slope=slope,
+        ),
         wide=draw(_moved_spec(one, least, WIDE_PX)),
         narrow=draw(_moved_spec(one, least, NARROW_PX)),
         key=(
-            Key(text="in use", variable="c1", mark="line"),
-            Key(text="until it is steady, left out", variable="c2", mark="line"),
-            Key(text=f"slope, {slope}", variable="ink", mark="line"),
+            Key(text=say("in use"), variable="c1", mark="line"),
+            Key(text=say("until it is steady, left out"), variable="c2", mark="line"),
+            Key(text=say("slope, {slope}", slope=slope), variable="ink", mark="line"),
         ),
         table=Table(
-            headings=("Step", "In use", "Above the least"),
-            rows=tuple((f"{step:,}", format_bytes(value), format_bytes(value - least))
-                       for step, value in dict(shown).items()),
+            headings=(say("Step"), say("In use"), say("Above the least")),
+            rows=tuple(
+                (f"{step:,}", format_bytes(value), format_bytes(value - least))
+                for step, value in dict(shown).items()
+            ),
         ),
-        caption=f"In use, above the least of {format_bytes(least)}",
-    )  # fmt: skip
+        caption=say("In use, above the least of {least}", least=format_bytes(least)),
+    )
 
 
 def _interval(one: MemoryCourse) -> Interval:
@@ -132,8 +145,13 @@ def _moved_spec(one: MemoryCourse, least: int, total_px: int) -> Spec:
     before = [point for point in above if point[0] <= steady_from]
     steady = [point for point in above if point[0] >= steady_from]
     most = max(_LEAST_BYTES, *(value for _, value in above))
-    plot = _Plot(first_step=above[0][0], last_step=above[-1][0], end_bytes=_ROOM * most,
-                 total_px=total_px, across="steps that were looked at")  # fmt: skip
+    plot = _Plot(
+        first_step=above[0][0],
+        last_step=above[-1][0],
+        end_bytes=_ROOM * most,
+        total_px=total_px,
+        across=say("steps that were looked at"),
+    )
     # The slope alone is known: its line goes through the middle of the steady steps.
     middle = (steady[0][0] + steady[-1][0]) / 2
     level = median(value - one.bytes_per_step * (step - middle) for step, value in steady)
@@ -164,32 +182,45 @@ def outlook_figure(one: MemoryOutlook, whose: str) -> Figure | None:
     used = format_bytes(one.used_bytes)
     all_of_it = format_bytes(one.used_bytes + one.free_bytes)
     return Figure(
-        label=f"What is in use of {whose} from here on at this rate: {used} "
-        f"now, all {all_of_it} in about {short_hours(hours.best)} ({hours_words(hours)}).",
+        label=say(
+            "What is in use of {whose} from here on at this rate: {used} now, all "
+            "{most} in about {best} ({hours}).",
+            whose=whose,
+            used=used,
+            most=all_of_it,
+            best=short_hours(hours.best),
+            hours=hours_words(hours),
+        ),
         wide=draw(_outlook_spec(one, short_hours(hours.best), WIDE_PX)),
         narrow=draw(_outlook_spec(one, short_hours(hours.best), NARROW_PX)),
         key=(
-            Key(text="in use at this rate", variable="c1", mark="line"),
-            Key(text="by the slope’s interval", variable="muted"),
-            Key(text=f"{all_of_it}, all there is", variable="bad", mark="line"),
+            Key(text=say("in use at this rate"), variable="c1", mark="line"),
+            Key(text=say("by the slope’s interval"), variable="muted"),
+            Key(
+                text=say("{most}, all there is", most=all_of_it),
+                variable="bad",
+                mark="line",
+            ),
         ),
         table=_full_table(one, hours),
-        caption="From here on, at the same rate",
-    )  # fmt: skip
+        caption=say("From here on, at the same rate"),
+    )
 
 
 def _full_table(one: MemoryOutlook, hours: Interval) -> Table:
     assert one.full_in_steps
     rate, steps = one.bytes_per_step, one.full_in_steps
-    rows = [("best", rate.best, steps.best, hours.best)]
+    rows = [(say("best"), rate.best, steps.best, hours.best)]
     if rate.low < rate.high:
-        rows = [("fastest", rate.high, steps.low, hours.low), *rows,
-                ("slowest", rate.low, steps.high, hours.high)]  # fmt: skip
+        rows = [(say("fastest||growth"), rate.high, steps.low, hours.low), *rows,
+                (say("slowest"), rate.low, steps.high, hours.high)]  # fmt: skip
     return Table(
-        headings=("Growth", "A step", "Steps until full", "Time until full"),
-        rows=tuple((name, format_bytes(grows), significant(until, 2), short_hours(time))
-                   for name, grows, until, time in rows),
-    )  # fmt: skip
+        headings=(say("Growth"), say("A step"), say("Steps until full"), say("Time until full")),
+        rows=tuple(
+            (name, format_bytes(grows), significant(until, 2), short_hours(time))
+            for name, grows, until, time in rows
+        ),
+    )
 
 
 def _outlook_spec(one: MemoryOutlook, full_in: str, total_px: int) -> Spec:
@@ -197,13 +228,18 @@ def _outlook_spec(one: MemoryOutlook, full_in: str, total_px: int) -> Spec:
     until, rate = one.full_in_steps, one.bytes_per_step
     used, most = float(one.used_bytes), float(one.used_bytes + one.free_bytes)
     end = min(max(_BEYOND * until.best, until.high), _MOST_BEYOND * until.best)
-    plot = _Plot(first_step=0.0, last_step=end, end_bytes=_ROOM * most, total_px=total_px,
-                 across="steps from here")  # fmt: skip
+    plot = _Plot(
+        first_step=0.0,
+        last_step=end,
+        end_bytes=_ROOM * most,
+        total_px=total_px,
+        across=say("steps from here"),
+    )
     places = sorted({0.0, until.low, min(until.high, end), end})
     low, high = ([(step, min(most, used + grows * step)) for step in places]
                  for grows in (rate.low, rate.high))  # fmt: skip
     (left, top), (x, _) = plot.at(0.0, most), plot.at(until.best, most)
-    words = f"full in about {full_in}"
+    words = say("full in about {time}", time=full_in)
     half = text_width(words, FONT_PX, bold=True) / 2
     beside = min(max(x, half), plot.length_px - half)
     return plot.spec([

@@ -8,12 +8,13 @@ from tfdyno.view.diagnose.course import bytes_rate_words, rate_words, told_stage
 from tfdyno.view.draw.bars import Row, Segment, absolute, bar_figure
 from tfdyno.view.draw.svg import Figure, Key, Table
 from tfdyno.words.base.amounts import listed, percent, step_unit
+from tfdyno.words.base.language import say, say_later
 from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import StepDiagnosis
 
-_ALL = "all of them"
+_ALL = say_later("all of them")
 _MOST_TITLE = 36
 
 
@@ -29,21 +30,36 @@ def stages_figure(one: StepDiagnosis, samples: int) -> Figure | None:
         return None
     factor_s, unit = step_unit(one.batch_s)
     rows = [_row(_short(each.title), each.batch_s, each.samples_per_s, factor_s) for each in stages]
-    rows.append(_row(_ALL, one.batch_s, samples / one.batch_s, factor_s, is_all=True))
-    chart = absolute(tuple(rows), f"{unit} of one batch",
-                     limit=one.held_s / factor_s,
-                     limit_text=f"the step alone: {seconds_words(one.held_s)}")  # fmt: skip
+    rows.append(_row(say(_ALL), one.batch_s, samples / one.batch_s, factor_s, is_all=True))
+    chart = absolute(
+        tuple(rows),
+        say("{unit} of one batch", unit=unit),
+        limit=one.held_s / factor_s,
+        limit_text=say("the step alone: {held}", held=seconds_words(one.held_s)),
+    )
     parts = [f"{row.name} {row.number}" for row in rows]
-    step = f"; the step by itself takes {seconds_words(one.held_s)}" if one.held_s else ""
+    step = (
+        say("; the step by itself takes {held}", held=seconds_words(one.held_s))
+        if one.held_s
+        else ""
+    )
     return bar_figure(
         chart,
-        label=f"Bars of what each stage of the input pipeline takes of a batch and of the samples "
-        f"that it could give: {listed(parts)}{step}.",
-        key=(Key(text="one stage", variable="c2"), Key(text="the whole pipeline", variable="c1"))
-        if len(stages) > 1 else (),
+        label=say(
+            "Bars of what each stage of the input pipeline takes of a batch and of the "
+            "samples that it could give: {parts}{step}.",
+            parts=listed(parts),
+            step=step,
+        ),
+        key=(
+            Key(text=say("one stage"), variable="c2"),
+            Key(text=say("the whole pipeline"), variable="c1"),
+        )
+        if len(stages) > 1
+        else (),
         table=_table(one, samples),
-        caption="Time of a batch by stage of the pipeline, and the rate that it allows",
-    )  # fmt: skip
+        caption=say("Time of a batch by stage of the pipeline, and the rate that it allows"),
+    )
 
 
 def _short(title: str) -> str:
@@ -64,10 +80,19 @@ def _table(one: StepDiagnosis, samples: int) -> Table:
          bytes_rate_words(each.bytes_per_s) or "–")
         for each in one.stages
     ]  # fmt: skip
-    rows.append((_ALL, "", seconds_words(one.batch_s), "100%",
+    rows.append((say(_ALL), "", seconds_words(one.batch_s), "100%",
                  rate_words(samples / one.batch_s), ""))  # fmt: skip
     if one.held_s:
-        rows.append(("the step alone", "", seconds_words(one.held_s), "",
-                     rate_words(samples / one.held_s), ""))  # fmt: skip
-    headings = ("Stage", "Line", "Of a batch", "Share", "It could give", "Data")
+        rows.append(
+            (
+                say("the step alone"),
+                "",
+                seconds_words(one.held_s),
+                "",
+                rate_words(samples / one.held_s),
+                "",
+            )
+        )
+    headings = (say("Stage"), say("Line"), say("Of a batch"), say("Share"), say("It could give"),
+                say("Data"))  # fmt: skip
     return Table(headings=headings, rows=tuple(rows), text_columns=frozenset((0, 1)))

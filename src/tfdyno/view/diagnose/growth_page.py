@@ -23,6 +23,7 @@ from tfdyno.view.diagnose.growth_text import (
 )
 from tfdyno.view.diagnose.page import page_of, told_finding
 from tfdyno.words.base.amounts import capital, listed, plural, short_hours
+from tfdyno.words.base.language import joined, say
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.memory_outlook import MemoryOutlook
@@ -52,54 +53,77 @@ def growth_page(told: DiagnoseReport) -> str:
 def answer(told: DiagnoseReport) -> str:
     """Say, under the headline, what grows and when it is full, or that nothing does."""
     if not told.growth:
-        return "Too few steps were seen to tell how memory moves."
+        return say("Too few steps were seen to tell how memory moves.")
     said = [_growing_sentence(one) for one in told.growth if one.grows]
-    flat = [f"{_most(one)} a step in {_whose(one.where)}" for one in told.growth if not one.grows]
+    flat = [
+        say("{most} a step in {where}", most=_most(one), where=_whose(one.where))
+        for one in told.growth
+        if not one.grows
+    ]
     if flat:
-        said.append(f"No growth above {listed(flat)}.")
+        said.append(say("No growth above {flat}.", flat=listed(flat)))
     if fits := fits_words(told):
-        said.append(f"The host’s memory: {fits}.")
-    return " ".join(said)
+        said.append(say("The host’s memory: {fits}.", fits=fits))
+    return joined(said)
 
 
 def box(told: DiagnoseReport) -> list[tuple[str, str, str]]:
     """Write the fullest memory's numbers first: name, number, and what stands small below."""
-    steps = ("Steps", f"{told.facts.steps_seen:,}", "that were looked at")
+    steps = (say("Steps"), f"{told.facts.steps_seen:,}", say("that were looked at"))
     if not told.growth:
         return [steps]
     one = min(told.growth, key=_urgency)
     if not one.grows:
-        return [("Growth of a step", f"under {_most(one)}", f"in {_whose(one.where)}"), steps]
+        return [
+            (
+                say("Growth of a step"),
+                say("under {most}", most=_most(one)),
+                say("in {where}", where=_whose(one.where)),
+            ),
+            steps,
+        ]
     rate = one.bytes_per_step
-    found = [("Growth of a step", format_bytes(rate.best), bytes_range(rate))]
+    found = [(say("Growth of a step"), format_bytes(rate.best), bytes_range(rate))]
     if one.full_in_s and one.full_in_steps:
         hours = one.full_in_s.times(1 / HOUR_S)
-        until = f"{hours_words(hours)}; {significant(one.full_in_steps.best, 2)} steps"
-        found.append(("Full in", short_hours(hours.best), until))
+        until = say(
+            "{hours}; {steps} steps",
+            hours=hours_words(hours),
+            steps=significant(one.full_in_steps.best, 2),
+        )
+        found.append((say("Full in"), short_hours(hours.best), until))
     if one.until_end_bytes is not None and one.where != TENSORS:
-        found.append(("The whole training takes", format_bytes(one.until_end_bytes),
-                      plural(one.training_steps, "step")))  # fmt: skip
+        found.append(
+            (
+                say("The whole training takes"),
+                format_bytes(one.until_end_bytes),
+                plural(one.training_steps, "step"),
+            )
+        )
     if one.used_bytes:
-        free = f"{format_bytes(one.free_bytes)} free" if one.free_bytes else ""
-        found.append(("In use at the end", format_bytes(one.used_bytes), free))
+        free = say("{free} free", free=format_bytes(one.free_bytes)) if one.free_bytes else ""
+        found.append((say("In use at the end"), format_bytes(one.used_bytes), free))
     return found
 
 
 def measured(told: DiagnoseReport) -> list[tuple[str, str]]:
     """Return how each number came about."""
     rows = diagnose_findings.measured(told)
-    slope = (
-        "of the steady half of the steps: the median between stretches of them; the interval holds "
-        "it 19 times in 20"
+    slope = say(
+        "of the steady half of the steps: the median between stretches of them; the "
+        "interval holds it 19 times in 20"
     )
-    rows += [("Slope", slope)] if told.facts.memory else []
+    rows += [(say("Slope"), slope)] if told.facts.memory else []
     device = no_account_words(told)
-    return [*rows, *([("Device", device)] if device else [])]
+    return [*rows, *([(say("Device"), device)] if device else [])]
 
 
 def _whose(where: str) -> str:
-    names = {"host": "the host’s memory", TENSORS: "the memory of TensorFlow’s tensors on the host"}
-    return names.get(where, f"the memory of {where}")
+    names = {
+        "host": say("the host’s memory"),
+        TENSORS: say("the memory of TensorFlow’s tensors on the host"),
+    }
+    return names.get(where, say("the memory of {where}", where=where))
 
 
 def _most(one: MemoryOutlook) -> str:
@@ -112,36 +136,55 @@ def _urgency(one: MemoryOutlook) -> tuple[bool, float]:
 
 
 def _growing_sentence(one: MemoryOutlook) -> str:
-    said = f"{capital(_whose(one.where))} grows by {format_bytes(one.bytes_per_step.best)} a step"
+    said = say(
+        "{memory} grows by {best} a step",
+        memory=capital(_whose(one.where)),
+        best=format_bytes(one.bytes_per_step.best),
+    )
     if one.full_in_s:
-        said += f" and is full in about {short_hours(one.full_in_s.best / HOUR_S)} at this rate"
+        said += say(
+            " and is full in about {time} at this rate",
+            time=short_hours(one.full_in_s.best / HOUR_S),
+        )
     until_end = "" if one.where == TENSORS else end_words(one)
-    return f"{said}; {until_end}." if until_end else f"{said}."
+    return say("{text}.", text=say("; ").join((said, until_end)) if until_end else said)
 
 
 def _section(one: MemoryOutlook, told: DiagnoseReport) -> Section:
-    name = {"host": "Host", TENSORS: "Tensors"}.get(one.where, one.where)
+    name = {"host": say("Host"), TENSORS: say("Tensors||of TensorFlow")}.get(one.where, one.where)
     whose = _whose(one.where)
     course = _course(one, told)
     moved = moved_figure(course, whose) if course else None
     identifier = f"memory-{one.where.lower().replace(':', '-')}"
     drawn = (moved, outlook_figure(one, whose))
-    return section(identifier, name, _finding(one), *drawn, topic=f"Memory: {name}")
+    return section(identifier, name, _finding(one), *drawn, topic=say("Memory: {name}", name=name))
 
 
 def _finding(one: MemoryOutlook) -> Finding:
     whose = _whose(one.where)
     if not one.grows:
-        heading = f"Nothing above {_most(one)} a step is seen in {whose}"
+        heading = say(
+            "Nothing above {most} a step is seen in {memory}", most=_most(one), memory=whose
+        )
     elif one.full_in_s:
-        heading = f"{capital(whose)} is full in about {short_hours(one.full_in_s.best / HOUR_S)}"
+        heading = say(
+            "{memory} is full in about {time}",
+            memory=capital(whose),
+            time=short_hours(one.full_in_s.best / HOUR_S),
+        )
     else:
-        heading = f"{capital(whose)} grows with the steps"
+        heading = say("{memory} grows with the steps", memory=capital(whose))
     full, until_end = ("", "") if one.where == TENSORS else (full_words(one), end_words(one))
-    said = [growth_words(one), f"full {full}" if one.full_in_s and full else full, until_end]
+    said = [
+        growth_words(one),
+        say("full {full}", full=full) if one.full_in_s and full else full,
+        until_end,
+    ]
     if one.suspects:
-        said.append(f"what becomes more: {'; '.join(one.suspects)}")
-    return Finding(heading=heading, lead=" ".join(f"{capital(each)}." for each in said if each))
+        said.append(say("what becomes more: {suspects}", suspects=say("; ").join(one.suspects)))
+    return Finding(
+        heading=heading, lead=joined(say("{text}.", text=capital(each)) for each in said if each)
+    )
 
 
 def _course(one: MemoryOutlook, told: DiagnoseReport) -> MemoryCourse | None:
@@ -151,5 +194,9 @@ def _course(one: MemoryOutlook, told: DiagnoseReport) -> MemoryCourse | None:
 
 
 def _more(count: int) -> Finding:
-    reasons = "one more reason" if count == 1 else f"{count} more reasons"
-    return Finding(heading=f"Memory grows for {reasons}", lead="What adds most stands first.")
+    return Finding(
+        heading=say("Memory grows for one more reason")
+        if count == 1
+        else say("Memory grows for {count} more reasons", count=count),
+        lead=say("What adds most stands first."),
+    )

@@ -11,6 +11,7 @@ from tfdyno.view.base.text import WIDTH
 from tfdyno.view.diagnose.document import diagnose_document
 from tfdyno.view.diagnose.text import Layout
 from tfdyno.words.base.amounts import plural, short_hours
+from tfdyno.words.base.language import say, say_later
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.memory_outlook import MemoryOutlook
@@ -20,15 +21,19 @@ TENSORS = "CPU:0"
 """TensorFlow's account of the tensors that its own allocator holds in the host's memory: those of
 256 KiB and more (measured with TensorFlow 2.21)."""
 _ACCOUNTS = {
-    "kernel": "by the pages of the process",
-    "allocator": "by what the allocators have in use",
-    "objects": "by the objects that become more",
+    "kernel": say_later("by the pages of the process"),
+    "allocator": say_later("by what the allocators have in use"),
+    "objects": say_later("by the objects that become more"),
 }
 _NO_ACCOUNT = {
-    "cpu": "no card, and TensorFlow keeps no account of a CPU's tensors here: they are a part of "
-    "the host's",
-    "gpu": "how the card's memory moves is not known: too few steps ran, or TensorFlow keeps no "
-    "account of it",
+    "cpu": say_later(
+        "no card, and TensorFlow keeps no account of a CPU's tensors here: they are "
+        "a part of the host's"
+    ),
+    "gpu": say_later(
+        "how the card's memory moves is not known: too few steps ran, or TensorFlow "
+        "keeps no account of it"
+    ),
 }
 
 
@@ -44,12 +49,14 @@ def growth_text(told: DiagnoseReport, *, width: int = WIDTH, colour: bool = Fals
     diagnosis = told.proven.diagnosis
     lines = []
     for one in told.growth:
-        lines.append(lay.block(one.where, growth_words(one)))
+        lines.append(
+            lay.block(say("host") if one.where == "host" else one.where, growth_words(one))
+        )
         if one.where != TENSORS:  # a part of the host's, which is told
-            lines.append(lay.block("full", full_words(one)))
+            lines.append(lay.block(say("full"), full_words(one)))
             lines.append(lay.block("", end_words(one)))
-    lines.append(lay.block("fits", fits_words(told)))
-    lines.append(lay.block("device", no_account_words(told)))
+    lines.append(lay.block(say("fits||calls of fit"), fits_words(told)))
+    lines.append(lay.block(say("device"), no_account_words(told)))
     blocks = [
         lay.headline(diagnosis.primary),
         "\n".join(filter(None, lines)),
@@ -63,7 +70,7 @@ def no_account_words(told: DiagnoseReport) -> str:
     """Return why no device is told; empty where one is."""
     if not told.growth or any(one.where != "host" for one in told.growth):
         return ""
-    return _NO_ACCOUNT[told.facts.device]
+    return say(_NO_ACCOUNT[told.facts.device])
 
 
 def leak_document(told: DiagnoseReport) -> dict[str, Any]:
@@ -90,13 +97,28 @@ def _fits_grow(told: DiagnoseReport) -> bool:
 def growth_words(one: MemoryOutlook) -> str:
     """Write ``grows by 1.1 MiB a step (1 MiB to 1.2 MiB), seen in 180 steps, by …; 2 GiB``."""
     rate = one.bytes_per_step
-    seen = f"seen in {plural(one.steps, 'step')}, {_ACCOUNTS[one.counted_by]}"
-    used = f"; {format_bytes(one.used_bytes)} in use" if one.used_bytes else ""
+    seen = say(
+        "seen in {steps}, {account}",
+        steps=plural(one.steps, "step"),
+        account=say(_ACCOUNTS[one.counted_by]),
+    )
+    used = say("; {used} in use", used=format_bytes(one.used_bytes)) if one.used_bytes else ""
     if one.where == TENSORS:
-        seen = "tensors of 256 KiB and more, a part of the host's"
+        seen = say("tensors of 256 KiB and more, a part of the host's")
     if one.grows:
-        return f"grows by {format_bytes(rate.best)} a step ({bytes_range(rate)}), {seen}{used}"
-    return f"no growth above {format_bytes(max(0.0, rate.high))} a step, {seen}{used}"
+        return say(
+            "grows by {best} a step ({bounds}), {seen}{used}",
+            best=format_bytes(rate.best),
+            bounds=bytes_range(rate),
+            seen=seen,
+            used=used,
+        )
+    return say(
+        "no growth above {most} a step, {seen}{used}",
+        most=format_bytes(max(0.0, rate.high)),
+        seen=seen,
+        used=used,
+    )
 
 
 def fits_words(told: DiagnoseReport) -> str:
@@ -104,31 +126,43 @@ def fits_words(told: DiagnoseReport) -> str:
     fits = told.facts.fits
     if fits is None or not fits.is_told:
         return ""
-    seen = f"seen in {plural(fits.fits, 'fit')}, {_ACCOUNTS[fits.counted_by]}"
+    seen = say(
+        "seen in {fits}, {account}",
+        fits=plural(fits.fits, "fit"),
+        account=say(_ACCOUNTS[fits.counted_by]),
+    )
     if not _fits_grow(told):
         most = format_bytes(max(0.0, fits.high_bytes_per_fit))
-        return f"no growth above {most} from fit to fit, {seen}"
+        return say("no growth above {most} from fit to fit, {seen}", most=most, seen=seen)
     rate = Interval(low=fits.low_bytes_per_fit, best=fits.bytes_per_fit,
                     high=fits.high_bytes_per_fit)  # fmt: skip
-    return f"grows by {format_bytes(rate.best)} from fit to fit ({bytes_range(rate)}), {seen}"
+    return say(
+        "grows by {best} from fit to fit ({bounds}), {seen}",
+        best=format_bytes(rate.best),
+        bounds=bytes_range(rate),
+        seen=seen,
+    )
 
 
 def full_words(one: MemoryOutlook) -> str:
     """Write ``in about 3 h at this rate (2.8 h to 3.3 h; 9,200 steps), on the 15 GiB free``."""
     if one.full_in_s is None or one.full_in_steps is None:
-        return "when it is full cannot be said: what is free is not known" if one.grows else ""
+        return say("when it is full cannot be said: what is free is not known") if one.grows else ""
     hours = one.full_in_s.times(1 / HOUR_S)
     steps = significant(one.full_in_steps.best, 2)
-    return (
-        f"in about {short_hours(hours.best)} at this rate ({hours_words(hours)}; {steps} steps), "
-        f"on the {format_bytes(one.free_bytes, 2)} that are free"
+    return say(
+        "in about {best} at this rate ({hours}; {steps} steps), on the {free} that are free",
+        best=short_hours(hours.best),
+        hours=hours_words(hours),
+        steps=steps,
+        free=format_bytes(one.free_bytes, 2),
     )
 
 
 def hours_words(hours: Interval) -> str:
     """Return a wide range, each bound in its own unit; one time where both read the same."""
     low, high = short_hours(hours.low), short_hours(hours.high)
-    return low if low == high else f"{low} to {high}"
+    return low if low == high else say("{low} to {high}", low=low, high=high)
 
 
 def end_words(one: MemoryOutlook) -> str:
@@ -137,12 +171,18 @@ def end_words(one: MemoryOutlook) -> str:
         return ""
     bounds = bytes_range(one.bytes_per_step.times(one.training_steps))
     is_short = 0 < one.free_bytes <= one.until_end_bytes
-    fits = ", more than is free" if is_short else ""
+    fits = say(", more than is free") if is_short else ""
     steps, taken = plural(one.training_steps, "step"), format_bytes(one.until_end_bytes)
-    return f"the {steps} of this training take {taken} ({bounds}){fits}"
+    return say(
+        "the {steps} of this training take {taken} ({bounds}){fits}",
+        steps=steps,
+        taken=taken,
+        bounds=bounds,
+        fits=fits,
+    )
 
 
 def bytes_range(bounds: Interval) -> str:
     """Write ``1.12 MiB to 1.14 MiB``; one amount where they read the same."""
     low, high = format_bytes(bounds.low), format_bytes(bounds.high)
-    return low if low == high else f"{low} to {high}"
+    return low if low == high else say("{low} to {high}", low=low, high=high)

@@ -15,6 +15,7 @@ from tfdyno.view.diagnose.figure_split import compute_figure, split_figure
 from tfdyno.view.diagnose.figure_stages import stages_figure
 from tfdyno.view.diagnose.words import next_steps, proof_words, run_words
 from tfdyno.words.base.amounts import capital
+from tfdyno.words.base.language import say
 from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def page_of(told: DiagnoseReport, document: Mapping[str, Any], **own: Any) -> st
         reference=told.reference,
         setup=tuple(filter(None, (diagnosis.title, run_words(told.facts)))),
         date=told.made_on,
-        headline=primary.summary.rstrip("."),
+        headline=primary.summary.rstrip(".。"),
         primary=told_finding(primary, told),
         is_no_change=not primary.asks_for_change,
         tables=_tables(told),
@@ -90,14 +91,14 @@ def _sections(told: DiagnoseReport) -> tuple[Section, ...]:
     diagnosis, timeline, found = told.proven.diagnosis, told.facts.timeline, list[Section]()
     if drawing := compute_figure(diagnosis):
         finding = diagnose_findings.computing(diagnosis)
-        found.append(section("computing", "Computing", finding, drawing))
+        found.append(section("computing", say("Computing"), finding, drawing))
     if timeline and (drawing := course_figure(timeline, diagnosis)):
         finding = diagnose_findings.course(timeline)
-        found.append(section("course", "Over time", finding, drawing))
+        found.append(section("course", say("Over time"), finding, drawing))
     samples = told.samples_of_step
     if drawing := stages_figure(diagnosis, samples):
         finding = diagnose_findings.stages(diagnosis, samples)
-        found.append(section("stages", "Input pipeline", finding, drawing))
+        found.append(section("stages", say("Input pipeline"), finding, drawing))
     return tuple(found)
 
 
@@ -110,9 +111,11 @@ def _tables(
     if changes:
         rows = tuple(Pair(name=name, values=(value_words(name, old), value_words(name, new)))
                      for name, (old, new) in changes.items())  # fmt: skip
-        sides = ("As it is", "Kept")
-        found.append(("kept", "Settings", "What was kept, as settings of a recipe", rows, sides))
+        sides = (say("As it is"), say("Kept"))
+        found.append(
+            ("kept", say("Settings"), say("What was kept, as settings of a recipe"), rows, sides)
+        )
     if told.environment:
         machine = machine_rows([told.environment])
-        found.append(("place", "Environment", "Where it was looked at", machine, ("",)))
+        found.append(("place", say("Environment"), say("Where it was looked at"), machine, ("",)))
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base.text import COLUMN, WIDTH, block, paint, table, wrapped
+from tfdyno.view.base.text import COLUMN, WIDTH, block, padded, paint, shown_width, table, wrapped
 from tfdyno.view.diagnose.course import (
     highs,
     longest_stalls,
@@ -25,7 +25,9 @@ from tfdyno.view.diagnose.words import (
     step_line,
 )
 from tfdyno.words.base.amounts import listed
+from tfdyno.words.base.language import say
 from tfdyno.words.bench.measurement import seconds_words
+from tfdyno.words.diagnose.steps import class_name, part_name
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis
@@ -74,29 +76,32 @@ class Layout:
         answer = wrapped(primary.summary, width=self.width)
         lines = [paint(line, "bold", colour=self.colour) for line in answer.split("\n")]
         title = self.told.proven.diagnosis.title
-        about = ": ".join(filter(None, (title, run_words(self.told.facts))))
+        about = say(": ").join(filter(None, (title, run_words(self.told.facts))))
         return "\n".join([*lines, wrapped(about, width=self.width)])
 
     def split(self) -> str:
         """Return one bar for each part of a step, then the step as a whole."""
         diagnosis = self.told.proven.diagnosis
         step = step_line(diagnosis.step_s, self.told.facts, self.told.samples_per_s)
-        lines = [*self.bars(diagnosis, 1.0), self.block("step", step)]
+        lines = [*self.bars(diagnosis, 1.0), self.block(say("step"), step)]
         kinds = sorted(diagnosis.compute_s.items(), key=lambda one: -one[1])
-        words = ", ".join(f"{name} {seconds_words(value)}" for name, value in kinds if value > 0)
-        lines.append(self.block("compute", words))
+        words = say(", ").join(
+            f"{class_name(name)} {seconds_words(value)}" for name, value in kinds if value > 0
+        )
+        lines.append(self.block(say("compute"), words))
         for at, (name, doing) in enumerate(card_rows(self.told.facts.cards)):
-            lines.append(self.block("" if at else "GPU", f"{name}: {doing}"))
+            lines.append(self.block("" if at else "GPU", say(": ").join((name, doing))))
         return "\n".join(filter(None, lines))
 
     def bars(self, diagnosis: StepDiagnosis, ratio: float) -> list[str]:
         """Return a bar for each part; a whole step takes ``ratio`` of the room for bars."""
         before = self.told.proven.diagnosis
-        named = [name for one in (before, diagnosis) for name, _ in shares(one.split_s)]
-        names = max([COLUMN - 2, *(len(name) + 1 for name in named)])
+        named = [part_name(name) for one in (before, diagnosis) for name, _ in shares(one.split_s)]
+        names = max([COLUMN - 2, *(shown_width(name) + 1 for name in named)])
         room = self.width - 2 - names - _SIDE
         return [
-            f"  {name:<{names}}{bar(percent, room * ratio):<{room}}{percent:>{_SIDE - 1}}%"
+            f"  {padded(part_name(name), names)}{bar(percent, room * ratio):<{room}}"
+            f"{percent:>{_SIDE - 1}}%"
             for name, percent in shares(diagnosis.split_s)
         ]
 
@@ -106,7 +111,7 @@ class Layout:
         if timeline is None or not timeline.whole_s:
             return ""
         marks = sparkline(highs(timeline), self.width - COLUMN)
-        lines = [self.labelled("over time", marks), self.block("", range_words(timeline))]
+        lines = [self.labelled(say("over time"), marks), self.block("", range_words(timeline))]
         lines += [self.block("", stall_words(one)) for one in longest_stalls(timeline)]
         return "\n".join(lines)
 
@@ -117,14 +122,16 @@ class Layout:
         told = [(one.title, one.batch_s, one.place) for one in diagnosis.stages if one in longest]
         if not told:
             return ""
-        told.append(("all of them", diagnosis.batch_s, ""))
+        told.append((say("all of them"), diagnosis.batch_s, ""))
         if diagnosis.held_s:
-            told.append(("the step alone", diagnosis.held_s, ""))
+            told.append((say("the step alone"), diagnosis.held_s, ""))
         rows = [(name, seconds_words(s), rate_words(samples / s), place) for name, s, place in told]
-        heads = ("stage by itself", "a batch", "it could give", "")
+        heads = (say("stage by itself"), say("a batch"), say("it could give"), "")
         lines = table(heads, rows, align="<>>", width=self.width - COLUMN, elastic=0, spare=(3, 2),
                       colour=self.colour).split("\n")  # fmt: skip
-        return "\n".join(self.labelled("" if at else "stages", one) for at, one in enumerate(lines))
+        return "\n".join(
+            self.labelled("" if at else say("stages"), one) for at, one in enumerate(lines)
+        )
 
     def split_after(self) -> str:
         """Draw the step with all that was kept, on the scale of the one before."""
@@ -132,24 +139,30 @@ class Layout:
         if after is None:
             return ""
         ratio = min(1.0, after.step_s / before.step_s)
-        gained = f"{seconds_words(before.step_s)} -> {seconds_words(after.step_s)} a step"
-        head = wrapped(f"With what was kept, looked at again: {gained}", width=self.width)
-        return "\n".join([head, *self.bars(after, ratio), self.block("now", after.primary.summary)])
+        head = say(
+            "With what was kept, looked at again: {before} -> {after} a step",
+            before=seconds_words(before.step_s),
+            after=seconds_words(after.step_s),
+        )
+        lines = [wrapped(head, width=self.width), *self.bars(after, ratio)]
+        return "\n".join([*lines, self.block(say("now"), after.primary.summary)])
 
     def finding(self, one: Bottleneck, *, first: bool) -> str:
         """Write a cause with its proof, what to do, what that should gain and what it gained."""
         mark = paint(one.cause, _STYLES[one.severity], colour=self.colour)
         fits = COLUMN + len(one.cause) + 3 + len(one.place) <= self.width
         place = f"   {one.place}" if one.place and fits else ""
-        lines = [self.labelled("cause" if first else "also", f"{mark}{place}")]
+        lines = [self.labelled(say("cause" if first else "also"), f"{mark}{place}")]
         lines.append("" if fits else self.block("", one.place))
         if not first:
             lines.append(self.block("", one.summary))
         seen = [f"{each.source}: {each.text}" for each in one.evidence]
         shown = seen if len(seen) <= MOST_EVIDENCE else [*seen[:MOST_EVIDENCE], "…"]
-        lines += [self.block("because" if at == 0 else "", each) for at, each in enumerate(shown)]
+        lines += [
+            self.block(say("because") if at == 0 else "", each) for at, each in enumerate(shown)
+        ]
         for at, step in enumerate(one.fix):
-            lines.append(self.block("fix" if at == 0 else "", step.text, step.command))
+            lines.append(self.block(say("fix") if at == 0 else "", step.text, step.command))
         lines += self.gains(one)
         return "\n".join(filter(None, lines))
 
@@ -158,32 +171,34 @@ class Layout:
         step_s = self.told.proven.diagnosis.step_s
         lines = []
         if one.expected_gain and one.asks_for_change:
-            lines.append(self.block("expected", expected_words(one.expected_gain, step_s)))
+            lines.append(self.block(say("expected"), expected_words(one.expected_gain, step_s)))
         if proof := self.told.proof_of(one):
             label, words = proof_words(proof)
             style = "green" if proof.kept else "dim"
-            lines.append(self.block(label, words, style=style))
+            lines.append(self.block(say(label), words, style=style))
         return lines
 
     def after(self) -> str:
         """Return what to type to have it, and what may come next."""
         told = self.told
-        lines = [self.block(label, "" if told.kept else f"{purpose}:", typed)
-                 for label, purpose, typed in next_steps(told)]  # fmt: skip
+        lines = [
+            self.block(say(label), "" if told.kept else say("{purpose}:", purpose=purpose), typed)
+            for label, purpose, typed in next_steps(told)
+        ]
         if told.tried and told.proven.left:
-            text = f"{listed(list(told.proven.left))} not tried; --resume goes on"
-            lines.append(self.block("left", text))
-        lines.append(self.block("wrote", listed(list(told.written)) if told.written else ""))
+            text = say("{left} not tried; --resume goes on", left=listed(list(told.proven.left)))
+            lines.append(self.block(say("left"), text))
+        lines.append(self.block(say("wrote"), listed(list(told.written)) if told.written else ""))
         return "\n".join(filter(None, lines))
 
     def notes(self) -> str:
         """Return what else is to be said."""
         notes = enumerate(self.told.notes)
-        return "\n".join(self.block("" if at else "notes", note) for at, note in notes)
+        return "\n".join(self.block("" if at else say("notes"), note) for at, note in notes)
 
     def labelled(self, label: str, text: str) -> str:
         """Write text on the line of its label."""
-        return f"  {label:<{COLUMN - 2}}{text}"
+        return padded(f"  {label}", COLUMN) + text
 
     def block(self, label: str, text: str, typed: str = "", *, style: str = "") -> str:
         """Write a label with filled text; a command stands on a line of its own, unbroken."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.words.base.amounts import percent, plural
+from tfdyno.words.base.language import joined, say, say_later
 from tfdyno.words.bench.comparison import interval_words, ratio_words
 from tfdyno.words.bench.measurement import seconds_words, step_words
 
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
     from tfdyno.view.diagnose.document import DiagnoseReport
 
 BAR = "█"
-_CLASSES = {
-    "gemm": "matrix products", "conv": "convolutions", "elementwise": "element by element",
-    "optimizer": "optimizer update", "reduction": "sums and other reductions",
-    "data_movement": "moving and reshaping", "random": "random numbers",
-}  # fmt: skip
 _FAR_APART_RATIO = 10.0
 """A difference of losses above this is told as such, not as a percentage."""
 _LEAST_RATIO = 1e-5
@@ -48,11 +44,6 @@ def shares(split_s: Mapping[str, float]) -> list[tuple[str, int]]:
     return [(name, whole[name]) for name in sorted(known, key=lambda name: -known[name])]
 
 
-def class_words(name: str) -> str:
-    """Return a class of operations as a person names it: ``matrix products``."""
-    return _CLASSES.get(name, name.replace("_", " "))
-
-
 def bar(percent: int, columns: float) -> str:
     """Return a bar of that share of the columns; what is there at all gets one."""
     return BAR * max(1, round(percent * columns / 100))
@@ -62,10 +53,10 @@ def step_line(step_s: float, facts: StepFacts, samples_per_s: float) -> str:
     """Write ``418 ms (half of them 411–426)   612 samples/s``; or with its share of the epoch."""
     half_s = middle_half(facts.step_s)
     best, bounds = step_words(step_s, half_s) if half_s else (seconds_words(step_s), "")
-    spread = f" (half of them {bounds})" if "–" in bounds else ""
+    spread = say(" (half of them {bounds})", bounds=bounds) if "–" in bounds else ""
     if half_s and step_s > half_s[1]:  # validation and what else an epoch costs beside its steps
-        best, spread = seconds_words(step_s), " with its share of the epoch"
-    rate = f"   {significant(samples_per_s)} samples/s" if samples_per_s else ""
+        best, spread = seconds_words(step_s), say(" with its share of the epoch")
+    rate = say("   {rate} samples/s", rate=significant(samples_per_s)) if samples_per_s else ""
     return f"{best}{spread}{rate}"
 
 
@@ -80,17 +71,17 @@ def middle_half(times_s: Sequence[float]) -> tuple[float, float] | None:
 def run_words(facts: StepFacts) -> str:
     """Write ``batch 256, 60 steps, 2 replicas, on CPUs``: what was looked at."""
     cpus = round(facts.host.usable_cpus)  # 0: a profile does not tell
-    on_cpu = f"on {plural(cpus, 'CPU')}" if cpus else "on a CPU"
+    on_cpu = say("on {cpus}", cpus=plural(cpus, "CPU")) if cpus else say("on a CPU")
     parts = [
-        f"batch {facts.batch_size:,}" if facts.batch_size else "",
+        say("batch {batch:,}", batch=facts.batch_size) if facts.batch_size else "",
         plural(facts.steps_seen, "step") if facts.steps_seen else "",
-        f"{facts.replica_count} replicas" if facts.replica_count > 1 else "",
-        f"{facts.worker_count} workers" if facts.worker_count > 1 else "",
+        say("{count} replicas", count=facts.replica_count) if facts.replica_count > 1 else "",
+        say("{count} workers", count=facts.worker_count) if facts.worker_count > 1 else "",
         facts.precision if facts.precision != "float32" else "",
         {"xla": "XLA", "graph": "", "eager": "eager"}[facts.execution],
-        "on the GPU" if facts.device == "gpu" else on_cpu,
+        say("on the GPU") if facts.device == "gpu" else on_cpu,
     ]
-    return ", ".join(filter(None, parts))
+    return say(", ").join(filter(None, parts))
 
 
 def gain_words(gain: Gain) -> str:
@@ -105,39 +96,61 @@ def expected_words(gain: Gain, step_s: float) -> str:
     best, bounds = step_words(step_s / gain.best, (fast_s, slow_s))
     unit = best.rpartition(" ")[2]
     then = f"{bounds} {unit}" if "–" in bounds else seconds_words(step_s / gain.best)
-    return f"{gain_words(gain)}   the step then takes {then}"
+    return say("{gain}   the step then takes {then}", gain=gain_words(gain), then=then)
 
 
 def proof_words(proof: FixProof) -> tuple[str, str]:
     """Write a label and what came out: ``proven`` with the gain, or ``tried`` with why it goes."""
     if proof.verdict in (None, "not_comparable"):
-        return "tried", proof.reason
+        return say_later("tried"), proof.reason
     sure = f"{proof.confidence_ratio:.0%}".replace("%", " %")
     times = f"{seconds_words(proof.before_s)} -> {seconds_words(proof.after_s)}"
-    rests = (
-        f"{interval_words(proof.interval)}, {sure}; {plural(proof.runs, 'run')} of each in turns"
+    rests = say(
+        "{interval}, {sure}; {runs} of each in turns",
+        interval=interval_words(proof.interval),
+        sure=sure,
+        runs=plural(proof.runs, "run"),
     )
-    said = f"{ratio_words(proof.ratio)} ({rests}, {times})"
+    said = say(
+        "{ratio} ({rests}, {times})", ratio=ratio_words(proof.ratio), rests=rests, times=times
+    )
     if not proof.kept:
         reason = proof.reason
         if proof.agreement:
-            reason = f"{reason.rstrip('.')}: {agreement_words(proof.agreement)}."
-        return "tried", f"{said}. {reason}"
+            agreed = agreement_words(proof.agreement)
+            reason = say("{reason}: {agreed}.", reason=reason.rstrip(".。"), agreed=agreed)
+        return say_later("tried"), joined((say("{text}.", text=said), reason))
     assert proof.agreement
-    return "proven", f"{said}; {agreement_words(proof.agreement)}"
+    return say_later("proven"), say("; ").join((said, agreement_words(proof.agreement)))
 
 
 def agreement_words(found: Agreement) -> str:
     """Return what the losses say: ``same losses after 16 steps (0.02 % apart, 0.1 % allowed)``."""
-    allowed = f"{_percent(found.tolerance_ratio)} allowed: {found.why}"
+    allowed = say(
+        "{tolerance} allowed: {why}", tolerance=_percent(found.tolerance_ratio), why=found.why
+    )
     if found.unchanged_ratio is not None and math.isfinite(found.unchanged_ratio):
         own = _percent(found.unchanged_ratio)
-        allowed = f"{_percent(found.tolerance_ratio)} allowed: without the change it is {own} apart"
-    head = "same losses" if found.agrees else "other losses"
+        allowed = say(
+            "{tolerance} allowed: without the change it is {own} apart",
+            tolerance=_percent(found.tolerance_ratio),
+            own=own,
+        )
+    head = say("same losses") if found.agrees else say("other losses")
     if not math.isfinite(found.difference_ratio):
-        return f"{head} after {plural(found.steps, 'step')} (there is none, or one is no number)"
+        return say(
+            "{head} after {steps} (there is none, or one is no number)",
+            head=head,
+            steps=plural(found.steps, "step"),
+        )
     apart = _percent(found.difference_ratio)
-    return f"{head} after {plural(found.steps, 'step')} ({apart} apart, {allowed})"
+    return say(
+        "{head} after {steps} ({apart} apart, {allowed})",
+        head=head,
+        steps=plural(found.steps, "step"),
+        apart=apart,
+        allowed=allowed,
+    )
 
 
 def command(verb: str, reference: str, arguments: Sequence[str], kept: Mapping[str, object]) -> str:
@@ -159,29 +172,29 @@ def next_steps(told: DiagnoseReport) -> list[tuple[str, str, str]]:
     """Return what may come next: a label, what it is for, and the command that does it."""
     kept, words = told.kept, (*told.own_arguments, *told.arguments)
     if told.look:
-        return [("next", "look at the steps themselves", told.look)]
+        return [(say_later("next"), say("look at the steps themselves"), told.look)]
     if kept:
         again = command("diagnose", told.reference, words, kept)
-        return [*_to_apply(told), ("next", "look for what is next", again)]
+        return [*_to_apply(told), (say_later("next"), say("look for what is next"), again)]
     findings = told.proven.diagnosis.findings
     can_change = any(one.settings and one.expected_gain for one in findings)
     if told.tried or not can_change or told.facts.source == "profile":
         return []
     typed = command("diagnose", told.reference, ("--fix", *words), {})
-    purpose = "measure the change, keep it if it is faster and learns the same"
-    return [("next", purpose, typed)]
+    purpose = say("measure the change, keep it if it is faster and learns the same")
+    return [(say_later("next"), purpose, typed)]
 
 
 def _to_apply(told: DiagnoseReport) -> list[tuple[str, str, str]]:
     """Say how to apply: ``train`` takes a call of ``fit``; a loop of one's own goes by hand."""
     if told.facts.source != "loop":
         typed = command("train", told.reference, told.arguments, told.kept)
-        return [("apply", "train with what was kept", typed)]
+        return [(say_later("apply"), say("train with what was kept"), typed)]
     if told.written:
         return []
     words = ("--fix", "--resume", "--write", "fix", *told.own_arguments, *told.arguments)
     typed = command("diagnose", told.reference, words, {})
-    return [("apply", "write what was kept as a change of the script", typed)]
+    return [(say_later("apply"), say("write what was kept as a change of the script"), typed)]
 
 
 def card_rows(cards: Sequence[CardFacts]) -> list[tuple[str, str]]:
@@ -192,12 +205,24 @@ def card_rows(cards: Sequence[CardFacts]) -> list[tuple[str, str]]:
 
 def _card_words(one: CardFacts) -> str:
     """Write such as ``busy 38 % of the time, 212 of 700 W, 1,410 of 1,980 MHz``."""
-    told = [f"busy {percent(one.busy_ratio)} of the time"]
+    told = [say("busy {share} of the time", share=percent(one.busy_ratio))]
     if one.power_w and one.power_limit_w:
-        told.append(f"{one.power_w:,.0f} of {one.power_limit_w:,.0f} W")
+        told.append(
+            say(
+                "{power:,.0f} of {limit:,.0f} W",
+                power=one.power_w,
+                limit=one.power_limit_w,
+            )
+        )
     if one.clock_hz and one.clock_limit_hz:
-        told.append(f"{one.clock_hz / 1e6:,.0f} of {one.clock_limit_hz / 1e6:,.0f} MHz")
-    return ", ".join(told)
+        told.append(
+            say(
+                "{clock:,.0f} of {limit:,.0f} MHz",
+                clock=one.clock_hz / 1e6,
+                limit=one.clock_limit_hz / 1e6,
+            )
+        )
+    return say(", ").join(told)
 
 
 def _set(value: object) -> str:
@@ -206,7 +231,7 @@ def _set(value: object) -> str:
 
 def _percent(ratio: float) -> str:
     if ratio > _FAR_APART_RATIO:
-        return "far"
+        return say("far")
     if 0 < ratio < _LEAST_RATIO:
-        return f"under {100 * _LEAST_RATIO:.2g} %"
+        return say("under {value:.2g} %", value=100 * _LEAST_RATIO)
     return f"{100 * ratio:.2g} %"
