@@ -145,6 +145,11 @@ TRANSLATED = (
     "rules/bottleneck/rank.py",
     "rules/bottleneck/retrace.py",
     "words/diagnose/steps.py",
+    "words/diagnose/told.py",
+    "jobs/diagnose/_recorded.py",
+    "jobs/diagnose/fixes.py",
+    "jobs/diagnose/profile.py",
+    "jobs/diagnose/recorded_run.py",
 )
 """Modules of which every sentence reaches the reader of a command that speaks Chinese."""
 PAGES = (

@@ -11,6 +11,7 @@ from tfdyno.cli.answer import Answer, noted
 from tfdyno.cli.command import command, flag, given, group, option
 from tfdyno.cli.options import (
     HTML,
+    LANG,
     RECIPE,
     SET,
     WAIT_FREE,
@@ -24,6 +25,7 @@ from tfdyno.cli.options import (
 from tfdyno.cli.progress import progress_line
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
 from tfdyno.core.recipe.recipe import typed
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class _Options(WorkloadOptions):
     resume: bool = flag(help="With --fix: take what is measured already.")
     wait_free: bool = WAIT_FREE
     html: Path | None = HTML
+    lang: Language | None = LANG
     code: CodeOptions = group(CodeOptions)
     told: Telling = group(Telling)
 

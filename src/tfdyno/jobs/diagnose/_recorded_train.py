@@ -14,6 +14,7 @@ from tfdyno.core.train.training import Pace
 from tfdyno.jobs.diagnose._recorded import card_facts, growth_facts, host_facts, long_firsts
 from tfdyno.model.measure.statistics import mean, median
 from tfdyno.model.measure.steady import steady_from
+from tfdyno.words.base.language import say, say_later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.store.run_folder import RunRecord
 
-LEFT_OUT = "It was not recorded what a step waits for, what it computes and what is traced again."
+LEFT_OUT = say_later(
+    "It was not recorded what a step waits for, what it computes and what is traced again."
+)
 AT_THE_END = "callbacks at the end of an epoch"
 _LEAST_CALLBACK_S = 1e-3
 """The least time in each epoch; less is what Keras takes to ask a list of callbacks that do
 nothing."""
-NOT_APART = "How much of the time between epochs was the callbacks' was not recorded."
+NOT_APART = say_later("How much of the time between epochs was the callbacks' was not recorded.")
 
 
 def train_facts(record: RunRecord, recipe: Recipe, place: str) -> StepFacts:
@@ -79,19 +82,22 @@ def train_facts(record: RunRecord, recipe: Recipe, place: str) -> StepFacts:
 
 
 def _notes(record: RunRecord, pace: Pace, environment: Environment) -> list[str]:
-    sitting = f", sitting {record.sittings}" if record.sittings > 1 else ""
-    notes = [f"This is what tfdyno train recorded on {record.started_at[:10]}{sitting}."]
+    sitting = say(", sitting {number}", number=record.sittings) if record.sittings > 1 else ""
+    day = record.started_at[:10]
+    notes = [
+        say("This is what tfdyno train recorded on {date}{sitting}.", date=day, sitting=sitting)
+    ]
     notes += filter(None, [told_of(record.retreats)])
     if pace.samples_s:
-        notes.append("Times of steps are means over half a second or more, so that single long "
-                     "steps do not show.")  # fmt: skip
+        notes.append(say("Times of steps are means over half a second or more, so that single long "
+                         "steps do not show."))  # fmt: skip
     else:
-        notes.append("Only the mean step was recorded.")
+        notes.append(say("Only the mean step was recorded."))
     if environment.device == "cpu":
-        notes.append("There was no card to watch.")
+        notes.append(say("There was no card to watch."))
     if pace.epochs and pace.callback_s is None:
-        notes.append(NOT_APART)
-    return [*notes, LEFT_OUT]
+        notes.append(say(NOT_APART))
+    return [*notes, say(LEFT_OUT)]
 
 
 def _untold(record: RunRecord, place: str) -> UsageError:

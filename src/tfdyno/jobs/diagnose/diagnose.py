@@ -31,6 +31,8 @@ from tfdyno.model.memory.growth import FEWEST_POINTS, STEADY_RATIO
 from tfdyno.model.memory.outlook import outlooks
 from tfdyno.probe.cards import cards
 from tfdyno.probe.telemetry.telemetry import Sampler
+from tfdyno.words.base.language import say, say_later
+from tfdyno.words.diagnose.told import stage_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,7 +55,7 @@ STOP_GRACE_S = 20.0
 LEAST_POINTS = 3
 """The fewest points: with fewer, a clock that is lowered for a moment would be lowered for most of
 the time."""
-UNREAD = (
+UNREAD = say_later(
     "What the card itself did could not be read through NVML: neither a lowered clock nor other "
     "processes on it would be told."
 )
@@ -182,7 +184,7 @@ def _examined(
             return run_child(
                 LOOK,
                 steps,
-                progress=heard,
+                progress=lambda line: heard(stage_words(line)),
                 timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (request.seconds_s or MOST_S),
                 python=python,
                 env={**variables, **room.variables, **programs},
@@ -199,7 +201,7 @@ def _examined(
         stop = KeyboardInterrupt()
         stop.add_note(f"{seen.seen}: too few to say anything of a steady one.")
         raise stop
-    progress("judging what was seen")
+    progress(say("judging what was seen"))
     seen = replace(seen, facts=replace(seen.facts, notes=(*room.notes, *seen.facts.notes)))
     found = judged(seen, variables, memory_alone=request.memory_alone, sampler=sampler)
     if found.failed:
@@ -321,7 +323,7 @@ def with_cards(
         return facts
     read = _read(told, steady.cards, environment) if told else ()
     if not read:
-        return replace(facts, notes=(*facts.notes, UNREAD))
+        return replace(facts, notes=(*facts.notes, say(UNREAD)))
     return replace(facts, cards=read)
 
 

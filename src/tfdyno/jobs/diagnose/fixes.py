@@ -21,6 +21,7 @@ from tfdyno.model.measure.comparison import FEWEST_RUNS, compare
 from tfdyno.model.measure.steady_part import is_steady
 from tfdyno.model.measure.summary import summary
 from tfdyno.words.base.amounts import lower
+from tfdyno.words.base.language import say, say_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +41,9 @@ LEAST_S = 3.0
 """The least time of steady steps in a run: fixes worth having gain 10 %, not 1 %."""
 MOST_S = 20.0
 """The longest time of a run, from its first step on, where nothing else was asked for."""
-NOT_EXPECTED = "With what was kept it is not expected to gain anything: it was not measured."
+NOT_EXPECTED = say_later(
+    "With what was kept it is not expected to gain anything: it was not measured."
+)
 
 
 def proven(
@@ -78,7 +81,12 @@ def proven(
         )
         while left:
             one = left.pop(0)
-            head = f"fix {len(tried) - len(left)} of {len(tried)} ({one.cause})"
+            head = say(
+                "fix {number} of {count} ({cause})",
+                number=len(tried) - len(left),
+                count=len(tried),
+                cause=one.cause,
+            )
             proof, recipe = _tried(one, so_far.recipe, request, losses, _prefixed(head, progress))
             so_far = replace(
                 so_far,
@@ -103,13 +111,13 @@ def _looked_again(
 
     Fixes of what it does not find any more are left out: each would take minutes to measure.
     """
-    say = _prefixed("a look with what is kept", progress)
+    tell = _prefixed(say("a look with what is kept"), progress)
     try:
-        found = examined(replace(request, recipe=so_far.recipe), progress=say)
+        found = examined(replace(request, recipe=so_far.recipe), progress=tell)
         if found.failed:
             raise found.failed
     except TfdynoError as error:
-        note = f"The steps were not looked at again: {error}"
+        note = say("The steps were not looked at again: {error}", error=error)
         return replace(so_far, after=None, after_note=note), [*left]
     if found.stopped:
         raise KeyboardInterrupt
@@ -117,7 +125,7 @@ def _looked_again(
     is_made = [from_settings(one.settings, so_far.recipe) == so_far.recipe for one in left]
     still = [one for one, made in zip(left, is_made, strict=True) if made or one.cause in wanted]
     gone = tuple(
-        FixProof(cause=one.cause, settings=one.settings, reason=NOT_EXPECTED)
+        FixProof(cause=one.cause, settings=one.settings, reason=say(NOT_EXPECTED))
         for one in left if one not in still
     )  # fmt: skip
     so_far = replace(
@@ -151,7 +159,7 @@ def _expected(one: Bottleneck) -> float:
 
 
 def _prefixed(head: str, progress: Callable[[str], None]) -> Callable[[str], None]:
-    return lambda line: progress(f"{head}: {line}")
+    return lambda line: progress(say("{title}: {stage}", title=head, stage=line))
 
 
 def _tried(
@@ -165,19 +173,19 @@ def _tried(
     changed = from_settings(one.settings, base)
     fix = FixProof(cause=one.cause, settings=one.settings, reason="")
     if changed == base:
-        return replace(fix, reason="A fix that is kept already makes this change too."), base
+        return replace(fix, reason=say("A fix that is kept already makes this change too.")), base
     try:
         check_composition(changed)
         sides = _measured(request, base, changed, progress)
     except TfdynoError as error:
-        return replace(fix, reason=f"It could not be measured: {error}"), base
+        return replace(fix, reason=say("It could not be measured: {error}", error=error)), base
     comparison = compare(*sides)
     if comparison.verdict != "faster":
         return proof_of(fix, sides, comparison), base
     try:
         agreed = losses.of(base, changed, progress)
     except TfdynoError as error:
-        why = f"It is faster, but its losses could not be compared: {error}"
+        why = say("It is faster, but its losses could not be compared: {error}", error=error)
         return proof_of(fix, sides, comparison, reason=why), base
     proof = proof_of(fix, sides, comparison, agreed)
     return proof, changed if proof.kept else base
@@ -276,10 +284,10 @@ def _reason(comparison: Comparison, agreed: Agreement | None) -> str:
     if comparison.verdict == "not_comparable":
         return comparison.reason
     if comparison.verdict != "faster":
-        return f"It is not faster: {lower(comparison.reason)}"
+        return say("It is not faster: {reason}", reason=lower(comparison.reason))
     if agreed is None or agreed.agrees:
-        return "It is faster, and the losses agree."
-    return "It is faster, but the losses do not agree."
+        return say("It is faster, and the losses agree.")
+    return say("It is faster, but the losses do not agree.")
 
 
 def _with_gain(diagnosis: StepDiagnosis, one: Bottleneck, proof: FixProof) -> StepDiagnosis:

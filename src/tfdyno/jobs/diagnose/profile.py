@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tfdyno.core.messages.diagnose import PROFILE, ReadProfile, SeenSteps
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.diagnose.diagnose import Examined, judged
+from tfdyno.words.base.language import say
+from tfdyno.words.diagnose.told import stage_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,9 +46,9 @@ def examined_profile(path: Path, *, progress: Callable[[str], None] = silent) ->
     facts = run_child(
         PROFILE,
         ReadProfile(path=path),
-        progress=progress,
+        progress=lambda line: progress(stage_words(line)),
         timeout_s=READ_LIMIT_S,
         doing=f"reading {path}",
     )
-    progress("judging what was seen")
+    progress(say("judging what was seen"))
     return judged(SeenSteps(facts=facts), {})

@@ -22,6 +22,7 @@ from tfdyno.model.measure.steady_part import judged_runs, run_medians_s, steady_
 from tfdyno.rules import bottleneck
 from tfdyno.store.run_folder import RUN_FILE, RunFolder
 from tfdyno.words.base.amounts import plural
+from tfdyno.words.base.language import say, say_later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _SEED = "seed"
 """A run is never without; it says nothing about speed."""
-LEFT_OUT = (
+LEFT_OUT = say_later(
     "A bench runs the steps alone: callbacks, validation and checkpoints of the script are not in "
     "it, nor was recorded what a step waits for, what it computes and what is traced again."
 )
@@ -95,7 +96,7 @@ def _measured(reference: str) -> Recorded:
     one, *others = measurements_at(reference)
     examined = _judged(bench_facts(one), one.environment)
     if others:
-        note = "The file holds two sides: this is the first, without the change."
+        note = say("The file holds two sides: this is the first, without the change.")
         said = replace(examined.facts, notes=(*examined.facts.notes, note))
         examined = replace(examined, facts=said)
     return Recorded(
@@ -160,12 +161,15 @@ def bench_facts(one: Measurement) -> StepFacts:
 
 
 def _notes(one: Measurement, runs: Sequence[BenchRun]) -> list[str]:
-    count = plural(len(runs), "run")
     return [
-        f"This is what tfdyno bench recorded on {one.created_at[:10]}: {count} in fresh processes.",
+        say(
+            "This is what tfdyno bench recorded on {date}: {runs} in fresh processes.",
+            date=one.created_at[:10],
+            runs=plural(len(runs), "run"),
+        ),
         *filter(None, [told_of(one.task.retreats)]),
         *(each.text for each in instabilities(one)),
-        LEFT_OUT,
+        say(LEFT_OUT),
     ]
 
 
@@ -187,5 +191,7 @@ def _timeline(runs: Sequence[BenchRun]) -> TimelineFacts:
             run.steps_per_sample[start:],
             [place - start for place in run.excluded],
         ),
-        what=f"run {at + 1} of {len(runs)}, the one in the middle" if len(runs) > 1 else "",
+        what=say("run {number} of {count}, the one in the middle", number=at + 1, count=len(runs))
+        if len(runs) > 1
+        else "",
     )

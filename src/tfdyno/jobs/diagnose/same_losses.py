@@ -17,6 +17,8 @@ from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.train.train import TrainRequest, train
 from tfdyno.rules.agreement import agreement, tolerance
+from tfdyno.words.base.language import say
+from tfdyno.words.diagnose.told import stage_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +116,7 @@ class SameLosses:
     def _trained(self, recipe: Recipe, steps: int, progress: Callable[[str], None]) -> list[float]:
         def told(line: str) -> None:
             if not line.startswith("{"):  # an event of the training itself
-                progress(f"comparing losses: {line}")
+                progress(say("comparing losses: {stage}", stage=stage_words(line)))
 
         seeded = replace(recipe, seed=SEED if recipe.seed is None else recipe.seed)
         if self._is_loop:

@@ -10,6 +10,7 @@ from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
 from tfdyno.words.base.language import say
 from tfdyno.words.base.names import named
+from tfdyno.words.diagnose.told import fact_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ def slow_callbacks(seen: Seen) -> Iterator[Draft]:
             say(
                 "{function} is traced in it again and again: {differs}",
                 function=each.function,
-                differs=each.differs,
+                differs=fact_words(each.differs),
             )
             for each in seen.facts.retraces
             if each.callback == one.name

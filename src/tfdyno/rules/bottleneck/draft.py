@@ -15,6 +15,7 @@ from tfdyno.rules.bottleneck.seen import Seen
 from tfdyno.rules.bottleneck.tables import cause
 from tfdyno.rules.wording import fill, steps, text_in
 from tfdyno.words.base.language import say, spoken
+from tfdyno.words.diagnose.told import fact_words
 
 _UNITS = (
     (259_200.0, "days", 1 / DAY_S), (5_400.0, "h", 1 / HOUR_S), (120.0, "min", 1 / MINUTE_S),
@@ -95,7 +96,7 @@ def evidence(sentence: str, source: str, /, **figures: object) -> Evidence:
 
 def quoted(text: str, source: str) -> Evidence:
     """Return one thing that was seen, in the words that the facts have for it."""
-    return Evidence(text=text, source=say(source))
+    return Evidence(text=fact_words(text), source=say(source))
 
 
 def duration(seconds_s: float) -> str:

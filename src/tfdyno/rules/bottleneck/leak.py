@@ -10,6 +10,7 @@ from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent, qu
 from tfdyno.rules.bottleneck.retrace import traced_anew
 from tfdyno.rules.bottleneck.tables import limits
 from tfdyno.words.base.language import say, say_later
+from tfdyno.words.diagnose.told import fact_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,7 @@ def growing(seen: Seen) -> Iterator[Draft]:
             evidence=tuple(told),
             values={
                 "growth": format_bytes(one.bytes_per_step),
-                "suspect": one.suspects[0] if one.suspects else "",
+                "suspect": fact_words(one.suspects[0]) if one.suspects else "",
             },
             place=places[0] if places else _traced_at(seen, one),
             explained_by=_explained_by(seen, one),

@@ -11,6 +11,7 @@ from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.seen import fed_s
 from tfdyno.rules.bottleneck.tables import cause, limits
 from tfdyno.words.base.language import say
+from tfdyno.words.diagnose.told import fact_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +70,7 @@ def cpu_operations(seen: Seen) -> Iterator[Draft]:
     if seen.counts(part_s):
         told = (quoted(one, "profile") for one in operations.host_only)
         yield taking(seen, "placement.cpu_ops", part_s, *told,
-                     values={"first": operations.host_only[0]})  # fmt: skip
+                     values={"first": fact_words(operations.host_only[0])})  # fmt: skip
 
 
 def _elsewhere(seen: Seen) -> dict[str, int]:

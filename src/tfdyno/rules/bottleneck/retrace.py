@@ -14,6 +14,7 @@ from tfdyno.rules.bottleneck.split import (
 )
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
 from tfdyno.words.base.language import say
+from tfdyno.words.diagnose.told import fact_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,7 @@ def traced_again(seen: Seen) -> Iterator[Draft]:
         gain = amdahl(whole_s, every_s / steps, cause(name).removes)
         of = "dataset" if matching("differs_new_dataset", [one.differs]) else "function"
         yield Draft(cause=name, evidence=_told(found, every_s, steps), place=one.place, gain=gain,
-                    values={of: one.function, "differs": one.differs, "of": of},
+                    values={of: one.function, "differs": fact_words(one.differs), "of": of},
                     outranks=gain.best >= limits()["least_gain"],
                     explained_by=_explained_by(seen, name, found))  # fmt: skip
 

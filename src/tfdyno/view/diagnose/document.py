@@ -12,6 +12,7 @@ from tfdyno.core.measure.memory_outlook import MemoryOutlook
 from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.view.base.documents import fields_of
+from tfdyno.words.diagnose.told import note_words
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis
@@ -58,7 +59,8 @@ class DiagnoseReport:
     def notes(self) -> tuple[str, ...]:
         """What else is to be said, each once."""
         more = (*self.facts.notes, *self.proven.diagnosis.notes, self.proven.after_note)
-        return tuple(dict.fromkeys(filter(None, more)))
+        told = (note_words(note, self.facts.retreats) for note in filter(None, more))
+        return tuple(dict.fromkeys(told))
 
     @property
     def samples_per_s(self) -> float:

@@ -24,6 +24,7 @@ from tfdyno.view.diagnose.growth_text import (
 from tfdyno.view.diagnose.page import page_of, told_finding
 from tfdyno.words.base.amounts import capital, listed, plural, short_hours
 from tfdyno.words.base.language import joined, say
+from tfdyno.words.diagnose.told import fact_words
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.memory_outlook import MemoryOutlook
@@ -181,7 +182,12 @@ def _finding(one: MemoryOutlook) -> Finding:
         until_end,
     ]
     if one.suspects:
-        said.append(say("what becomes more: {suspects}", suspects=say("; ").join(one.suspects)))
+        said.append(
+            say(
+                "what becomes more: {suspects}",
+                suspects=say("; ").join(map(fact_words, one.suspects)),
+            )
+        )
     return Finding(
         heading=heading, lead=joined(say("{text}.", text=capital(each)) for each in said if each)
     )
