@@ -22,6 +22,7 @@ from tfdyno.core.base.codec import to_builtins, to_json
 from tfdyno.core.messages.diagnose import Limits
 from tfdyno.core.messages.wire import decode
 from tfdyno.core.recipe.recipe import from_settings
+from tfdyno.view.base.text import shown_width
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import StepDiagnosis
@@ -260,6 +261,51 @@ def test_a_run_that_is_over_cannot_be_run(capsys: pytest.CaptureFixture[str], na
     written(Path("run"), record())
     said = refused(capsys, "run", name)
     assert f"{name} cannot go with a run that is over: there is nothing to run" in said
+
+
+def unsaid(text: str) -> list[str]:
+    """Three English words in a row, but for what is code."""
+    plain = re.sub(r"`[^`]*`|<code.*?</code>|<[^>]*>", "", text)
+    return re.findall(r"\b[a-z]{2,} [a-z]{2,} [a-z]{2,}", plain)
+
+
+def test_a_profile_is_told_in_chinese_with_the_figures_of_the_english_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["diagnose", str(PROFILE), "-q"]) == 0
+    english = capsys.readouterr().out
+    monkeypatch.delenv("TFDYNO_LANG")
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert main(["diagnose", str(PROFILE), "-v", "--html", "page.html"]) == 0
+    chinese, progress = capsys.readouterr()
+    assert re.match("一步有 .*的时间在等数据", chinese)
+    assert unsaid(chinese) == []
+    bars = r"█+ +(\d+)%"
+    assert re.findall(bars, chinese) == re.findall(bars, english) != []
+    assert max(map(shown_width, chinese.splitlines())) <= 80
+    assert "正在读取 keras_fit_stalled.xplane.pb.gz" in progress
+    page = Path("page.html").read_text()
+    assert '<html lang="zh-Hans">' in page
+    assert "<h2>如何改</h2>" in page
+    assert unsaid(page.partition("<main")[2].partition("<script")[0]) == []
+
+
+def test_json_of_a_record_is_english_unless_a_language_is_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFDYNO_LANG", "zh")
+    written(Path("run"), record())
+    told = []
+    for words in ([], ["--lang", "zh"]):
+        assert main(["diagnose", "run", "--json", *words]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    plain, asked = told
+    assert plain["primary"]["summary"].startswith("Validation takes ")
+    assert asked["primary"]["summary"].startswith("验证占 ")
+    assert set(plain) == set(asked)
+    assert plain["primary"]["cause"] == asked["primary"]["cause"]
+    assert plain["split_s"] == asked["split_s"]
+    assert all(re.search("[\u4e00-\u9fff]", note) for note in asked["notes"])
 
 
 def test_help_tells_what_fix_does(capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,6 +73,19 @@ def test_growth_is_told_first_and_ends_in_1(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.usefixtures("made_up")
+def test_growth_is_told_in_chinese(capsys: pytest.CaptureFixture[str]) -> None:
+    seen(facts=leaking())
+    assert main(["diagnose", "train.py", "--leak", "-q", "--lang", "zh", "--html", "p.html"]) == 1
+    out, page = capsys.readouterr().out, Path("p.html").read_text()
+    assert out.startswith("有回调保留了每步所见的内容，内存每步增长 1 MiB：train.py:19")
+    assert "主机      每步增长 1 MiB" in out
+    assert "占满      按此速度约 1.9 h 后" in out
+    assert "存活对象：train.py:19（record.batches）持有的 list，含 90 项" in out
+    assert "主机内存约 1.9 h 后占满" in page
+    assert "约 1.9 h 后占满" in page
+
+
+@pytest.mark.usefixtures("made_up")
 def test_graphs_of_new_traces_are_growth_and_end_in_1(capsys: pytest.CaptureFixture[str]) -> None:
     held = replace(GROWTH, kind="functions", suspects=("90 live tf.functions",))
     anew = RetraceFacts(

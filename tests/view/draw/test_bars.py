@@ -25,3 +25,15 @@ def test_the_axis_holds_the_longest_bar_and_the_limit() -> None:
     assert (chart.end, chart.ticks) == (30.0, (0.0, 10.0, 20.0, 30.0))  # 30 / 4 -> steps of 10
     further = bars.absolute((row(30.0),), "ms", limit=70.0, limit_text="the step")
     assert (further.end, further.limit, further.limit_text) == (80.0, 70.0, "the step")
+
+
+@pytest.mark.parametrize("limit", [0.1, 29.9])
+def test_the_words_of_a_limit_stay_within_a_narrow_figure(limit: float) -> None:
+    text = "the step alone: 2.58 ms"
+    chart = bars.absolute((row(30.0),), "ms", limit=limit, limit_text=text)
+    layout = bars._Layout(360, 2, 14, 42, 14, 21, narrow=True)
+    words = bars._limit(chart, layout, 100.0)[-1]["data"]["values"][0]
+    middle_px = layout.left_px + words["a"] / chart.end * layout.width_px
+    half_px = bars.text_width(text, bars.FONT_PX) / 2
+    assert middle_px - half_px >= -1e-9
+    assert middle_px + half_px <= layout.total_px + 1e-9

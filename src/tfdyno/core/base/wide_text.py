@@ -6,8 +6,9 @@ import re
 import unicodedata
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
-_PIECES = r"（*(?:[^\x00-\x7f]|[\x1b\x21-\x7e]+)[，。；：、！？）]*|\s+"
-"""What a line of Chinese may be broken between: no stop first, no opening bracket last."""
+_PIECES = r"（*(?:[\x1b\x21-\x7eµ–−×]+|[^\x00-\x7f])[，。；：、！？）]*|\s+"
+"""What a line of Chinese may be broken between: no stop first, no opening bracket last; units and
+ranges stay whole."""
 
 
 def shown_width(text: str) -> int:

@@ -10,6 +10,7 @@ from tfdyno.core.base.units import significant
 from tfdyno.words.base.amounts import listed, plural
 from tfdyno.words.base.language import say, say_later
 from tfdyno.words.bench.measurement import seconds_words
+from tfdyno.words.diagnose.told import fact_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +74,9 @@ def range_words(timeline: TimelineFacts) -> str:
     first, last = seconds_words(lows), seconds_words(high)
     times = say("{low} to {high}", low=first, high=last) if first != last else first
     each = say("{steps} of {times}", steps=plural(step_count(timeline), "step"), times=times)
-    return say("{each} ({what})", each=each, what=timeline.what) if timeline.what else each
+    return (
+        say("{each} ({what})", each=each, what=fact_words(timeline.what)) if timeline.what else each
+    )
 
 
 def stall_kind(one: StallFacts) -> str:

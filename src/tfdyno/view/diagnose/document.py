@@ -12,6 +12,7 @@ from tfdyno.core.measure.memory_outlook import MemoryOutlook
 from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.view.base.documents import fields_of
+from tfdyno.words.base.language import say
 from tfdyno.words.diagnose.told import note_words
 
 if TYPE_CHECKING:
@@ -132,8 +133,11 @@ def _finding(one: Bottleneck, told: DiagnoseReport) -> dict[str, Any]:
         "cause": one.cause,
         "severity": one.severity,
         "summary": one.summary,
-        "evidence": [f"{seen.source}: {seen.text}" for seen in one.evidence],
-        "fix": [": ".join(filter(None, (step.text.rstrip("."), step.command))) for step in one.fix],
+        "evidence": [say(": ").join((seen.source, seen.text)) for seen in one.evidence],
+        "fix": [
+            say(": ").join(filter(None, (step.text.rstrip(".。"), step.command)))
+            for step in one.fix
+        ],
         "steps": to_builtins(one.fix),
         **fields_of(one, "expected_gain", "proven_gain", "settings", "place"),
         "kept": proof.kept if proof else None,

@@ -25,6 +25,7 @@ from tfdyno.words.base.amounts import capital, listed, percent, plural
 from tfdyno.words.base.language import joined, say, say_later
 from tfdyno.words.bench.measurement import seconds_words
 from tfdyno.words.diagnose.steps import class_words
+from tfdyno.words.diagnose.told import fact_words
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis
@@ -174,7 +175,7 @@ def course(timeline: TimelineFacts) -> Finding:
     kinds = list(dict.fromkeys(stall_kind(one) for one in
                                sorted(timeline.stalls, key=lambda one: -one.whole_s)))  # fmt: skip
     if timeline.what:
-        count = say("{each} ({what})", each=count, what=timeline.what)
+        count = say("{each} ({what})", each=count, what=fact_words(timeline.what))
     if not timeline.stalls:
         return Finding(
             heading=say("No step stands out"),

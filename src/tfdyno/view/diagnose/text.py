@@ -156,7 +156,7 @@ class Layout:
         lines.append("" if fits else self.block("", one.place))
         if not first:
             lines.append(self.block("", one.summary))
-        seen = [f"{each.source}: {each.text}" for each in one.evidence]
+        seen = [say(": ").join((each.source, each.text)) for each in one.evidence]
         shown = seen if len(seen) <= MOST_EVIDENCE else [*seen[:MOST_EVIDENCE], "…"]
         lines += [
             self.block(say("because") if at == 0 else "", each) for at, each in enumerate(shown)

@@ -259,7 +259,10 @@ def _limit(chart: BarChart, layout: _Layout, height: float) -> list[Spec]:
     if layout.narrow:  # the numbers stand above the bars: the line must not cross them
         tops = (_top(index, layout) for index in range(len(chart.rows)))
         line = [{"a": chart.limit, "y": top - 3, "z": top + layout.bar_px + 3} for top in tops]
-    words = [{"a": chart.limit, "y": -12, "t": chart.limit_text}]
+    half_px = text_width(chart.limit_text, FONT_PX) / 2  # the words stay within the figure
+    scale = chart.end / layout.width_px
+    low, high = (half_px - layout.left_px) * scale, chart.end - (half_px - layout.right_px) * scale
+    words = [{"a": max(low, min(high, chart.limit)), "y": -12, "t": chart.limit_text}]
     return [
         *_layer(rule, line, x=_value("a"), y=_pixels("y"), y2={"field": "z"}),
         *_layer(text, words, x=_value("a"), y=_pixels("y"), text={"field": "t"}),

@@ -83,6 +83,7 @@ FACTS = (
     say_later("{what} held by {place} ({name})"),
     say_later("{what} held as {name}"),
     say_later("{what}: {share} of the step"),
+    say_later("after warm-up"),
 )
 """What was seen of one thing."""
 
