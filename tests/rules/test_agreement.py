@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
 from tfdyno.rules.agreement import Tolerance, agreement, difference_ratio, tolerance
+from tfdyno.words.base.language import speaking
 
 STRICT = Tolerance(ratio=0.001, why="the same steps")
 
@@ -28,7 +30,9 @@ def test_the_tolerance_is_that_of_the_setting_that_changes_most(
     settings: list[str], ratio: float
 ) -> None:
     assert tolerance(settings).ratio == ratio
-    assert tolerance(settings).why
+    assert tolerance(settings).why.isascii()
+    with speaking("zh"):
+        assert re.search("[\u4e00-\u9fff]", tolerance(settings).why)
 
 
 def test_the_difference_is_the_largest_of_all_epochs() -> None:

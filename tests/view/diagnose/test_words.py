@@ -26,6 +26,7 @@ from tests.view.diagnoses import (
 from tfdyno.core.measure.bottleneck import Gain
 from tfdyno.core.measure.step_facts import CardFacts, HostFacts
 from tfdyno.view.diagnose import words
+from tfdyno.words.base.language import speaking
 
 if TYPE_CHECKING:
     from tfdyno.view.diagnose.document import DiagnoseReport
@@ -136,6 +137,16 @@ def test_a_fix_that_is_not_kept_says_why() -> None:
         "But the losses do not agree: other losses after 16 steps (50 % apart, 0.1 % allowed: "
         "without the change it is 2 % apart)."
     )
+
+
+def test_a_proof_is_told_in_chinese_under_the_same_label() -> None:
+    with speaking("zh"):
+        assert words.proof_words(replace(PROOF, agreement=AGREEMENT)) == (
+            "proven",
+            "2.41 倍（2.35–2.47，99 %；两侧交替，每侧 5 次运行，418 ms -> 173 ms）；16 步后损失相同"
+            "（相差 0.02 %，允许 0.1 %：the same elements in the same order）",
+        )
+        assert words.gain_words(Gain(low=2.3, best=2.5, high=2.6)) == "2.3–2.6 倍"
 
 
 def test_losses_that_are_no_numbers_are_told_without_a_percentage() -> None:

@@ -108,12 +108,20 @@ def box(told: DiagnoseReport) -> list[tuple[str, str, str]]:
         low, high = proof.interval
         sure = f"{low:.2f}–{high:.2f}, {proof.confidence_ratio:.0%}".replace("%", " %")
         state = say("kept" if proof.kept else "not kept")
-        found.append((say("Proven"), f"{proof.ratio:.2f}x", say("; ").join((sure, state))))
+        found.append(
+            (
+                say("Proven"),
+                say("{ratio}x", ratio=f"{proof.ratio:.2f}"),
+                say("; ").join((sure, state)),
+            )
+        )
     others = [each for each in told.proven.proofs if each.kept and each.cause != primary.cause]
     if others:  # each was measured on top of those before it
         ratio = math.prod(each.ratio for each in others)
-        causes = ", ".join(each.cause for each in others)
-        found.append((say("Proven of other changes"), f"{ratio:.2f}x", causes))
+        causes = say(", ").join(each.cause for each in others)
+        found.append(
+            (say("Proven of other changes"), say("{ratio}x", ratio=f"{ratio:.2f}"), causes)
+        )
     return found
 
 
@@ -296,7 +304,7 @@ def row(one: Bottleneck, told: DiagnoseReport) -> dict[str, str]:
     expected = one.expected_gain
     if proof and proof.ratio:
         low, high = proof.interval
-        proven, small = f"{proof.ratio:.2f}x", f"{low:.2f}–{high:.2f}"
+        proven, small = say("{ratio}x", ratio=f"{proof.ratio:.2f}"), f"{low:.2f}–{high:.2f}"
     else:
         proven, small = "–", say("not measured")
     by_hand = say("by hand") if one.asks_for_change else ""

@@ -87,7 +87,7 @@ def run_words(facts: StepFacts) -> str:
 def gain_words(gain: Gain) -> str:
     """Write ``2.3–2.6x``; one number where both bounds read the same."""
     low, high = (significant(value, 2) for value in (gain.low, gain.high))
-    return f"{low}x" if low == high else f"{low}–{high}x"
+    return say("{ratio}x", ratio=low if low == high else f"{low}–{high}")
 
 
 def expected_words(gain: Gain, step_s: float) -> str:
