@@ -6,6 +6,8 @@ import pytest
 
 from tfdyno.view.draw import bars
 from tfdyno.view.draw.bars import Row, Segment
+from tfdyno.view.draw.labels import text_width
+from tfdyno.view.draw.svg import FONT_PX
 
 
 def row(*values: float) -> Row:
@@ -34,6 +36,6 @@ def test_the_words_of_a_limit_stay_within_a_narrow_figure(limit: float) -> None:
     layout = bars._Layout(360, 2, 14, 42, 14, 21, narrow=True)
     words = bars._limit(chart, layout, 100.0)[-1]["data"]["values"][0]
     middle_px = layout.left_px + words["a"] / chart.end * layout.width_px
-    half_px = bars.text_width(text, bars.FONT_PX) / 2
+    half_px = text_width(text, FONT_PX) / 2
     assert middle_px - half_px >= -1e-9
     assert middle_px + half_px <= layout.total_px + 1e-9
