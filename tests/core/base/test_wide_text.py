@@ -16,3 +16,11 @@ def test_no_line_is_wider_and_none_begins_with_a_stop() -> None:
         assert max(map(shown_width, lines)) <= width
         assert "".join(line[2:] for line in lines) == text
         assert not any(line[2:].startswith(("；", "：", "。", "）")) for line in lines)
+
+
+def test_no_line_ends_within_a_unit_or_a_range() -> None:
+    text = "一步为 412 µs，半数在 77.3–82.2 之间"
+    for width in range(14, 40):
+        said = "".join(f"{line}|" for line in wide_lines(text, width))
+        assert "µs" in said
+        assert "77.3–82.2" in said
