@@ -55,3 +55,12 @@ def test_a_terminal_gets_one_line_that_is_gone_at_the_end(
     with progress_line(quiet=False, verbose=False) as show:
         show("tracing")
     assert capsys.readouterr().err == f"{progress.CLEAR}tracing{progress.CLEAR}"
+
+
+def test_a_stage_of_wide_letters_is_cut_to_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress_line(quiet=False, verbose=False) as show:
+        show("测" * 60)
+    assert capsys.readouterr().err == f"{progress.CLEAR}{'测' * 35}{progress.CLEAR}"

@@ -10,6 +10,8 @@ import time
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.lasting import Lasting
+from tfdyno.view.base.text import shown_width
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,6 +23,8 @@ PROGRESS = "progress: "
 """Begins each line for a program that watches."""
 TICK_S = 1.0
 """How often a terminal shows the seconds."""
+SHOWN_COLUMNS = 70
+"""Of a stage, so that the line with its seconds stays one line."""
 PATIENCE_S = 30.0
 """How often a stage that goes on is told where stderr is no terminal."""
 
@@ -34,7 +38,7 @@ def tell(text: str) -> None:
             raise
 
 
-def say(line: str) -> None:
+def tell_program(line: str) -> None:
     """Write a line on stderr for a program that watches."""
     print(f"{PROGRESS}{line}", file=sys.stderr, flush=True)
 
@@ -120,4 +124,7 @@ class _Shown:
     def _rewrite(self) -> None:
         past_s = time.monotonic() - self.since_s
         seconds = f"  {past_s:.0f} s" if past_s >= 2 * TICK_S else ""
-        tell(f"{CLEAR}{self.text[:70]}{seconds}")
+        text = self.text[:SHOWN_COLUMNS]
+        while shown_width(text) > SHOWN_COLUMNS:
+            text = text[:-1]
+        tell(f"{CLEAR}{text}{seconds}")

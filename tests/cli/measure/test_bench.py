@@ -142,6 +142,29 @@ def test_two_recipes_are_told_one_after_the_other_with_json_for_both(folder: Pat
 
 
 @pytest.mark.tf
+def test_the_locale_of_the_reader_decides_the_language_but_not_that_of_a_data_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TFDYNO_LANG")
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    done = tfdyno("bench", "train.py", "--runs", "1", "--seconds", "1", "-v",
+                  "--set", "batch_size=64", "--export", "a.json", "--html", "a.html")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("line，批大小 64，")
+    assert "首步" in done.stdout
+    assert "已保存为" in done.stdout
+    stages = [line.split("  ")[-1] for line in done.stderr.splitlines()]
+    assert stages[:3] == ["第 1/1 次运行：正在启动", "第 1/1 次运行：正在导入 TensorFlow",
+                          "第 1/1 次运行：正在构建 train.py"]  # fmt: skip
+    page = (folder / "a.html").read_text()
+    assert '<html lang="zh-Hans">' in page
+    assert "只有一次运行" in page
+    assert "One run only" not in page
+    assert (folder / "a.json").read_text().isascii()
+    assert result(page)["id"] == json.loads((folder / "a.json").read_text())["id"]
+
+
+@pytest.mark.tf
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [

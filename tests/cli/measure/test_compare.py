@@ -37,6 +37,22 @@ def test_the_answer_is_the_first_line(capsys: pytest.CaptureFixture[str]) -> Non
     assert "recipe.precision  none  mixed_float16" in out
 
 
+def test_a_chinese_locale_is_answered_in_chinese_and_json_in_english(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TFDYNO_LANG")
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    _, out, _ = called(capsys, A, B)
+    assert out.startswith("B 的速度为 A 的 1.24 倍（1.21–1.28，99%）。")
+    assert "recipe.precision  无  mixed_float16" in out
+    assert "目录中只有 GPU 的价格" in out
+    _, out, _ = called(capsys, A, B, "--json")
+    assert json.loads(out)["reason"].startswith("The interval of ")
+    _, out, _ = called(capsys, A, B, "--json", "--lang", "zh")
+    found: dict[str, Any] = json.loads(out)
+    assert (found["verdict"], found["reason"][:2]) == ("faster", "区间")
+
+
 def test_json_has_the_documented_keys(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = called(capsys, A, B, A, "--json")
     found: dict[str, Any] = json.loads(out)

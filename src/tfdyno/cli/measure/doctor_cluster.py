@@ -13,7 +13,7 @@ import click
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import flag, option
 from tfdyno.cli.options import Filled, Telling, Whole
-from tfdyno.cli.progress import progress_line, say
+from tfdyno.cli.progress import progress_line, tell_program
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import TfdynoError, failure_of
 from tfdyno.core.base.settings import MOST_PORT
@@ -118,13 +118,13 @@ def _with_events(asked: ClusterRequest) -> int:
     from tfdyno.jobs.doctor.cluster import doctor_cluster
 
     try:
-        report = doctor_cluster(asked, environment=os.environ, progress=say)
+        report = doctor_cluster(asked, environment=os.environ, progress=tell_program)
     except TfdynoError as error:
-        say(encode({"event": "failed", "error": failure_of(error)}))
+        tell_program(encode({"event": "failed", "error": failure_of(error)}))
         raise
     done: dict[str, Any] = {"event": "done"}
     done |= {"report": to_builtins(report)} if report else {}
-    say(json.dumps(done))
+    tell_program(json.dumps(done))
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli.command import command, flag, group, option
 from tfdyno.cli.options import PYTHON, UNSAFE, Filled, Whole
-from tfdyno.cli.progress import say
+from tfdyno.cli.progress import tell_program
 from tfdyno.cli.train.jax_options import JaxOptions, jax_plan
 from tfdyno.cli.train.train_options import Run, Watched, question_from
 from tfdyno.cli.workload_options import WorkloadOptions
@@ -65,7 +65,7 @@ def node(options: _Options) -> Answer | int:
     except TfdynoError as error:
         if options.events:
             told = {**asdict(failure_of(error)), "notes": getattr(error, "__notes__", [])}
-            say(json.dumps({"event": "failed", "error": told}))
+            tell_program(json.dumps({"event": "failed", "error": told}))
             if options.nodes == 1 and os.environ.get("TFDYNO_DEBUG") != "1":
                 return error.exit_code  # who reads the event says it; of several each says its own
         if isinstance(error, RetreatAsked):
@@ -73,7 +73,7 @@ def node(options: _Options) -> Answer | int:
             return UNFINISHED  # engines start it again
         raise
     if options.events:
-        say(json.dumps({"event": "done", "stopped": end.outcome.stopped}))
+        tell_program(json.dumps({"event": "done", "stopped": end.outcome.stopped}))
     if end.trained and not options.events:
         from tfdyno.cli.train.train import answer
 
@@ -102,6 +102,6 @@ def _run(options: _Options) -> NodeEnd:
     environment = with_hosts(os.environ)
     if options.events:
         output = partial(print, file=sys.stderr, flush=True)
-        return node(asked, environment=environment, progress=say, output=output)
+        return node(asked, environment=environment, progress=tell_program, output=output)
     with train_progress(quiet=options.told.quiet, verbose=options.told.verbose) as shown:
         return node(asked, environment=environment, progress=shown.progress, output=shown.output)

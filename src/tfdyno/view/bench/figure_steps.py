@@ -189,7 +189,11 @@ def _names(
               for i, one in enumerate(runs) if (text := _beyond(one, frame.axis))]  # fmt: skip
     first = len(runs) * _ROW_PX + _STRIP_PX
     whole = [
-        (-frame.left_px, first + i * _ROW_PX, say("{side} all", side=side) if side else say("all||runs"))
+        (
+            -frame.left_px,
+            first + i * _ROW_PX,
+            say("{side} all", side=side) if side else say("all||runs"),
+        )
         for i, side in enumerate(sides(told))
     ]
     best = [(right, first + i * _ROW_PX, frame.axis.words(one.summary.median_s))

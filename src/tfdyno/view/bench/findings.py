@@ -94,7 +94,7 @@ def _box(one: MeasurementReport, name: str) -> dict[str, object]:
     step, bounds = step_words(found.median_s, found.interval_s)
     rate, _, unit = rate_words(task, found.throughput_per_s).rpartition(" ")
     numbers = [
-        (say("Step"), step, f"{bounds}, 95 %"),
+        (say("Step"), step, say("{bounds}, 95 %", bounds=bounds)),
         (say("Throughput"), rate, unit),
         (say("First step"), seconds_words(found.first_step_s), say("compiling included")),
         (say("Memory||of a run"), format_bytes(found.peak_memory_bytes), _whose(one)),

@@ -1,0 +1,61 @@
+"""What children say in English, and records keep, is known by the sentences that made it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
+from tfdyno.words.base.language import speaking
+from tfdyno.words.bench.told import NOTES, STAGES, note_words, stage_words
+
+SOURCE = Path(__file__).parents[3] / "src" / "tfdyno"
+
+
+@cache
+def made() -> set[str]:
+    """All texts that the code can make, without stop, with {} for a figure."""
+    found = set()
+    for folder in ("runtime", "core", "jobs"):
+        for path in (SOURCE / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.JoinedStr):
+                    parts = [one.value if isinstance(one, ast.Constant) else "{}"
+                             for one in node.values]  # fmt: skip
+                    found.add("".join(map(str, parts)).rstrip("."))
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.add(node.value.rstrip("."))
+    return found
+
+
+@pytest.mark.parametrize("sentence", [*STAGES, *NOTES])
+def test_each_sentence_is_one_that_the_code_makes(sentence: str) -> None:
+    assert re.sub(r"\{\w+\}", "{}", sentence) in made()
+
+
+def test_a_note_is_a_sentence_and_what_is_not_known_stays() -> None:
+    assert note_words("Left out of fit: callbacks.") == "Left out of fit: callbacks."
+    assert note_words("no stop") == "no stop."
+    with speaking("zh"):
+        assert note_words("Left out of fit: callbacks.") == "fit 中略去：callbacks。"
+        assert note_words("line brings no data: one random batch again and again.") == (
+            "line 不带数据：反复使用同一个随机批。"
+        )
+        assert note_words("A note of another release.") == "A note of another release."
+
+
+def test_a_stage_keeps_its_figures() -> None:
+    with speaking("zh"):
+        assert stage_words("measuring: 586 steps, 1.0 s") == "正在测量：586 步，1.0 s"
+        assert stage_words("epoch 2: loss 0.31, accuracy 0.9, 4.0 s") == (
+            "第 2 轮：loss 0.31, accuracy 0.9, 4.0 s"
+        )
+        assert {stage_words(FIRST_STEP), stage_words(FIRST_STEP_XLA)} == {
+            "第一步（编译中）", "第一步（XLA 编译中）",
+        }  # fmt: skip
+        assert stage_words('{"event": "begin"}') == '{"event": "begin"}'
+    assert stage_words("measuring") == "measuring"
