@@ -33,7 +33,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
 from tfdyno.core.measure.measurement import DataMode, Protocol
 from tfdyno.core.recipe.recipe import from_settings, typed
-from tfdyno.words.base.language import ENGLISH, say, speaking, spoken
+from tfdyno.words.base.language import ENGLISH, answering, say, spoken
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
@@ -265,7 +265,7 @@ def _exported(path: Path | None, measured: tuple[Any, ...]) -> bytes:
     from tfdyno.view.bench.export import exported
 
     assert path
-    with speaking(spoken() if path.suffix.lower() == ".md" else ENGLISH):
+    with answering(spoken() if path.suffix.lower() == ".md" else ENGLISH):
         return exported(path, *_told(measured))
 
 

@@ -15,6 +15,7 @@ from tfdyno.core.recipe.retreat import as_run
 from tfdyno.model.measure.statistics import CONFIDENCE_RATIO, detrended, median, paired, welch
 from tfdyno.model.measure.steady_part import beside_s, is_steady, steady_part
 from tfdyno.words.base.language import say
+from tfdyno.words.recipe.retreats import cause_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,7 +150,7 @@ def _same_after_retreat(a: Measurement, b: Measurement) -> str:
         "XLA failed to compile {name} ({cause}), which ran in graph execution as the other side "
         "did: both are the same run.",
         name=name,
-        cause=side.task.retreats[-1].cause,
+        cause=cause_words(side.task.retreats[-1]),
     )
 
 

@@ -169,8 +169,9 @@ def left_out(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> lis
     found.append(
         say("Imports and the code before fit: {time} at most.", time=seconds_words(before_s))
     )
-    notes = dict.fromkeys(note for one in told for note in one.measurement.task.notes)
-    return [*found, *(sentence(note_words(note)) for note in notes)]
+    tasks = [one.measurement.task for one in told]
+    notes = dict.fromkeys(note_words(note, one.retreats) for one in tasks for note in one.notes)
+    return [*found, *map(sentence, notes)]
 
 
 def steps(told: Sequence[MeasurementReport], runs: Sequence[ShownRun]) -> Finding:

@@ -171,7 +171,7 @@ def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
         (say("memory||of a run"), peak_words(summary.peak_memory_bytes, kind)),
         ("GPU", energy_words(summary)),
         (say("target"), _target(one)),
-        (say("notes"), " ".join(map(note_words, one.task.notes))),
+        (say("notes"), " ".join(note_words(note, one.task.retreats) for note in one.task.notes)),
         (say("where"), environment_words(one.environment)),
         (
             say("protocol"),

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tfdyno.core.recipe.retreat import told_of
 from tfdyno.words.base.language import retold, say_later
+from tfdyno.words.recipe.retreats import retreats_words
+from tfdyno.words.train import notes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.recipe.retreat import Retreat
 
 STAGES = (
     say_later("importing TensorFlow"),
@@ -27,13 +37,20 @@ NOTES = (
     say_later("{variable} names a cache of compiled programs: first steps may be without "
               "compiling"),
 )  # fmt: skip
-"""Notes of a measurement, without the stop at their end."""
+"""Notes of a measurement that a training has not, without the stop at their end."""
 
 
-def note_words(note: str) -> str:
-    """Write a note as a sentence."""
+def note_words(note: str, retreats: Sequence[Retreat] = ()) -> str:
+    """Write a note as a sentence.
+
+    Args:
+        note: As it was written down.
+        retreats: The steps back that it may tell of.
+    """
+    if note == told_of(retreats):
+        return retreats_words(retreats)
     plain = note.rstrip(".")
-    said = retold(plain, NOTES)
+    said = retold(plain, (*NOTES, *notes.NOTES))
     return f"{plain}." if said == plain else f"{said}。"
 
 
