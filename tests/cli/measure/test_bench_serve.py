@@ -55,6 +55,24 @@ def test_a_failure_is_told_first_and_has_no_figures(capsys: pytest.CaptureFixtur
     assert document["accepted_per_s"] is None
 
 
+def test_a_chinese_reader_is_told_why_and_the_file_says_it_in_english(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TFDYNO_LANG")
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    page, output = tmp_path / "a.html", tmp_path / "a.json"
+    with serving(fail_every=10) as origin:
+        url = f"{origin}/v1/models/m"
+        code = bench(url, "--seconds", "0.5", "--html", str(page), "--output", str(output))
+    assert code == 1
+    out = "".join(capsys.readouterr().out.split())
+    assert out.startswith(f"失败：{url}上的m：64个客户端时：")
+    assert "每个客户端等到应答再发下一个" in out
+    assert "<h2>失败原因</h2>" in page.read_text()
+    faults = json.loads(output.read_text())["faults"]
+    assert all(one.isascii() and one.endswith(" with 64 clients") for one in faults)
+
+
 def answered(origin: str) -> int:
     """How many requests the server has answered, by its own statistics."""
     with urllib.request.urlopen(f"{origin}/v2/models/m/stats") as reply:

@@ -35,6 +35,7 @@ SOURCE = Path(__file__).parents[3] / "src" / "tfdyno"
 TRANSLATED = (
     "words/base/amounts.py",
     "words/bench/comparison.py",
+    "words/bench/load.py",
     "words/bench/measurement.py",
     "words/bench/told.py",
     "view/bench/compare_text.py",
@@ -42,7 +43,11 @@ TRANSLATED = (
     "view/bench/figure_samples.py",
     "view/bench/figure_steps.py",
     "view/bench/figure_telemetry.py",
+    "view/bench/figure_load.py",
     "view/bench/findings.py",
+    "view/bench/load_page.py",
+    "view/bench/load_text.py",
+    "jobs/bench/_load_doubts.py",
     "view/bench/page.py",
     "view/bench/runs.py",
     "view/bench/tables.py",
@@ -161,6 +166,7 @@ PAGES = (
     "serving_size.html.j2",
     "bench.html.j2",
     "diagnose.html.j2",
+    "load.html.j2",
 )
 WORDS = {
     "page.html.j2": [],
@@ -171,6 +177,7 @@ WORDS = {
     "serving_size.html.j2": ["advise"],
     "bench.html.j2": ["bench"],
     "diagnose.html.j2": ["diagnose"],
+    "load.html.j2": ["bench"],
 }
 """What stands in the templates and is the same in every language."""
 SAYING = {"say", "say_later", "named", "plural", "freed", "evidence", "quoted"}
@@ -188,6 +195,7 @@ NOT_SAID = {
     '{"event": "layout"', "a layout", "precision = float8",
     "It is not faster: ", "It is faster. Losses were not compared: ", " is not the answer. ",
     "Trial {}: ",
+    "timed out", "connection lost", "wrong answer",
     "need one measurement, or two and their comparison, got ",
     "other callbacks", "the texts of {} do not fit what was found",
 }  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
 from tfdyno.words.base.language import speaking
-from tfdyno.words.bench.told import NOTES, STAGES, note_words, stage_words
+from tfdyno.words.bench.told import FAULTS, NOTES, STAGES, note_words, stage_words
 
 SOURCE = Path(__file__).parents[3] / "src" / "tfdyno"
 
@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[3] / "src" / "tfdyno"
 def made() -> set[str]:
     """All texts that the code can make, without stop, with {} for a figure."""
     found = set()
-    for folder in ("runtime", "core", "jobs"):
+    for folder in ("runtime", "core", "jobs", "load"):
         for path in (SOURCE / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.JoinedStr):
@@ -32,7 +32,7 @@ def made() -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("sentence", [*STAGES, *NOTES])
+@pytest.mark.parametrize("sentence", [*STAGES, *NOTES, *FAULTS])
 def test_each_sentence_is_one_that_the_code_makes(sentence: str) -> None:
     assert re.sub(r"\{\w+\}", "{}", sentence) in made()
 

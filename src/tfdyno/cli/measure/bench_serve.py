@@ -11,6 +11,7 @@ from tfdyno.cli.answer import Answer, noted
 from tfdyno.cli.command import PATH, command, flag, group, option
 from tfdyno.cli.options import (
     HTML,
+    LANG,
     Filled,
     NewFile,
     Positive,
@@ -22,6 +23,8 @@ from tfdyno.cli.options import (
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.language import Language
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from tfdyno.jobs.bench.load import LoadRequest
@@ -77,6 +80,7 @@ class _Options:
     seed: int = option(type=Whole("seed", least=0), default=0, help="Of inputs and arrivals.")
     output: Path | None = option(type=NewFile(), metavar="FILE", help="Write all of it as JSON.")
     html: Path | None = HTML
+    lang: Language | None = LANG
     told: Telling = group(Telling)
 
 
@@ -89,7 +93,7 @@ def bench_serve(options: _Options) -> Answer:
     a request was meant to start. Ctrl-C shows what was measured until then.
     """
     from tfdyno.core.base.codec import to_json
-    from tfdyno.jobs.bench.load import check, load_test
+    from tfdyno.jobs.bench.load import check, in_english, load_test
     from tfdyno.view.bench.load_page import load_page
     from tfdyno.view.bench.load_text import load_document, load_text
 
@@ -101,13 +105,13 @@ def bench_serve(options: _Options) -> Answer:
         found = load_test(request, progress=progress)
     return Answer(
         files=(
-            (options.output, lambda: to_json(load_document(found), indent=2) + b"\n"),
+            (options.output, lambda: to_json(load_document(in_english(found)), indent=2) + b"\n"),
             (options.html, partial(load_page, found)),
         ),
         document=partial(load_document, found),
         text=partial(load_text, found, written=[str(path) for path in written]),
         exit_code=int(found.failed),
-        error=noted(KeyboardInterrupt(), "What was measured until then is printed.")
+        error=noted(KeyboardInterrupt(), say("What was measured until then is printed."))
         if found.stopped
         else None,
     )

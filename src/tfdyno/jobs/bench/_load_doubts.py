@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.units import significant
 from tfdyno.model.measure.load_figures import FULL_CPU_RATIO, least_for_end, refusals_of
 from tfdyno.words.base.amounts import listed
+from tfdyno.words.base.language import say
 from tfdyno.words.bench.load import main_stage
+from tfdyno.words.bench.told import fault_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,33 +23,44 @@ def faults(result: LoadResult) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for stage in result.stages:
         run = stage.run
-        found |= dict.fromkeys(run.faults)
-        where = _where(run.plan)
+        found |= dict.fromkeys(map(fault_words, run.faults))
+        told = {"all": len(run.codes), "where": _where(run.plan)}
         for name, count in stage.figures.errors.items():
-            found[f"{count:,} of {len(run.codes):,} requests {_went_wrong(name)} {where}"] = None
+            found[_went_wrong(name, count=count, **told)] = None
         searching = result.p99_limit_s and run.plan.kind == "open"
         allowed = result.allows_refusals or searching
         for code, count in () if allowed else refusals_of(run).items():
-            of = f"{count:,} of {len(run.codes):,} requests"
-            found[f"{of} were refused ({code}) {where}"] = None
+            refused = say(
+                "{count:,} of {all:,} requests were refused ({code}) {where}",
+                count=count,
+                code=code,
+                **told,
+            )
+            found[refused] = None
         if not run.codes and not run.stopped:
-            found[f"no request was answered {where}"] = None
+            found[say("no request was answered {where}", where=told["where"])] = None
     return tuple(found)
 
 
-def _went_wrong(name: str) -> str:
-    words = {
-        "timed out": "timed out",
-        "connection lost": "lost their connection",
-        "wrong answer": "got an answer that is not this model's",
-    }
-    return words.get(name, f"were answered {name}")
+def _went_wrong(name: str, **told: object) -> str:
+    """Return how many requests had an error of this name."""
+    match name:
+        case "timed out":
+            return say("{count:,} of {all:,} requests timed out {where}", **told)
+        case "connection lost":
+            return say("{count:,} of {all:,} requests lost their connection {where}", **told)
+        case "wrong answer":
+            return say(
+                "{count:,} of {all:,} requests got an answer that is not this model's {where}",
+                **told,
+            )
+    return say("{count:,} of {all:,} requests were answered {name} {where}", name=name, **told)
 
 
 def _where(plan: LoadPlan) -> str:
     if plan.kind == "closed":
-        return f"with {plan.clients:,} clients"
-    return f"at {significant(plan.rate_per_s)} requests/s"
+        return say("with {count:,} clients", count=plan.clients)
+    return say("at {rate} requests/s", rate=significant(plan.rate_per_s))
 
 
 def warnings(result: LoadResult) -> tuple[str, ...]:
@@ -69,11 +82,16 @@ def _few_words(stage: LoadStage) -> Iterator[str]:
     without = {name: share for name, (found, share) in tails.items()
                if found and math.isinf(found.high)}  # fmt: skip
     if without:
-        have = "has" if len(without) == 1 else "have"
-        yield (
-            f"{figures.accepted:,} requests {_where(stage.run.plan)} are few: "
-            f"{listed(list(without))} {have} no upper end before "
-            f"{least_for_end(max(without.values())):,}; give more --seconds"
+        yield say(
+            "{count:,} requests {where} are few: {quantiles} has no upper end before {least:,}; "
+            "give more --seconds"
+            if len(without) == 1
+            else "{count:,} requests {where} are few: {quantiles} have no upper end before "
+            "{least:,}; give more --seconds",
+            count=figures.accepted,
+            where=_where(stage.run.plan),
+            quantiles=listed(list(without)),
+            least=least_for_end(max(without.values())),
         )
 
 
@@ -83,9 +101,9 @@ def _knee_words(result: LoadResult) -> Iterator[str]:
         return
     has_decided = any(one.run.plan.decides and not one.run.stopped for one in result.stages)
     if result.knee_rate_per_s is not None and not has_decided:
-        yield "no longer stretch decided on that rate: it may be too high"
+        yield say("no longer stretch decided on that rate: it may be too high")
     elif result.knee_rate_per_s is None and not result.stopped:
-        yield (
+        yield say(
             "no rate kept the promised p99 for sure in a longer stretch"
             if has_decided
             else "no rate that was tried kept the promised p99"
@@ -97,10 +115,17 @@ def _client_words(stage: LoadStage) -> str:
     cpu, late_ms = stage.figures.client_cpu_ratio, stage.run.lag_p99_s * 1e3
     where = _where(stage.run.plan)
     if cpu >= FULL_CPU_RATIO:
-        return (f"the client is what was measured {where}: it took {cpu:.0%} of a CPU; the server "
-                "may be faster")  # fmt: skip
-    return (
-        f"the client was {late_ms:.1f} ms late 1 time in 100 {where}, and latencies hold that: it "
-        f"took only {cpu:.0%} of a CPU, so others kept the CPUs of its machine busy, such as the "
-        "server itself"
+        return say(
+            "the client is what was measured {where}: it took {share:.0%} of a CPU; the server may "
+            "be faster",
+            where=where,
+            share=cpu,
+        )
+    return say(
+        "the client was {late:.1f} ms late 1 time in 100 {where}, and latencies hold that: it took "
+        "only {share:.0%} of a CPU, so others kept the CPUs of its machine busy, such as the "
+        "server itself",
+        late=late_ms,
+        where=where,
+        share=cpu,
     )

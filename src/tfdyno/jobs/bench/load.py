@@ -22,6 +22,8 @@ from tfdyno.model.measure.load_knee import NextProbe, Probe, knee, next_probe
 from tfdyno.probe.base import processors
 from tfdyno.probe.base.host import this_host
 from tfdyno.probe.machine.revision import revision
+from tfdyno.words.base.language import ENGLISH, answering, say, say_later
+from tfdyno.words.bench.told import stage_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,6 +43,12 @@ LEAST_DECIDING, MOST_DECIDING_S = 400.0, 600.0
 """A p99 has no upper end below 368 requests, and what has none decides nothing."""
 SECONDS_S = 10.0
 WARMUP_SHARE, MOST_WARMUP_S = 0.2, 2.0
+CHANGED = say_later("between two stretches the server changed")
+_BEFORE = {
+    True: say_later(" (before: p99 {p99} ms, holds)"),
+    False: say_later(" (before: p99 {p99} ms, too much)"),
+    None: say_later(" (before: p99 {p99} ms)"),
+}
 MOST_CLIENTS = 10_000
 MOST_PER_S = 1e6
 
@@ -117,12 +125,12 @@ def load_test(request: LoadRequest, *, progress: Callable[[str], None] = silent)
     usd_per_h = _price(request)
     stages: list[LoadStage] = []
     server: ServerFacts | None = None
-    midway: list[str] = []
+    has_changed = False
     for plan in _plans(request, stages):
         progress(_doing(plan, stages))
         found, run = _stretch(request, plan, progress)
         if server is not None and found != server:
-            midway.append("between two stretches the server changed")
+            has_changed = True
         server = server or found
         figures = stage_figures(run, usd_per_h=usd_per_h)
         holds = _holds(run, request.p99_s, LoadStage(run=run, figures=figures))
@@ -144,6 +152,19 @@ def load_test(request: LoadRequest, *, progress: Callable[[str], None] = silent)
         made_at=now(),
         tfdyno=revision(),
     )
+    return _judged(result, has_changed=has_changed)
+
+
+def in_english(result: LoadResult) -> LoadResult:
+    """Return a test as a file holds it, whatever language its reader was told it in."""
+    has_changed = say(CHANGED) in result.faults
+    with answering(ENGLISH):
+        return _judged(result, has_changed=has_changed)
+
+
+def _judged(result: LoadResult, *, has_changed: bool) -> LoadResult:
+    """Say why the test failed, and what is not sure of its figures."""
+    midway = (say(CHANGED),) if has_changed else ()
     return replace(result, faults=(*midway, *faults(result)), warnings=warnings(result))
 
 
@@ -199,16 +220,21 @@ def _probes(stages: list[LoadStage]) -> tuple[Probe, ...]:
 
 
 def _doing(plan: LoadPlan, stages: list[LoadStage]) -> str:
-    what = (
-        f"{plan.clients:,} clients"
-        if plan.kind == "closed"
-        else f"{significant(plan.rate_per_s)} requests/s"
-    )
     so_far = ""
     if stages and (p99 := stages[-1].figures.p99_s):
-        verdict = {True: ", holds", False: ", too much", None: ""}[stages[-1].holds]
-        so_far = f" (before: p99 {significant(p99.best * 1e3)} ms{verdict})"
-    return f"stretch {len(stages) + 1}: {what} for {plan.seconds_s + plan.warmup_s:g} s{so_far}"
+        so_far = say(_BEFORE[stages[-1].holds], p99=significant(p99.best * 1e3))
+    stretch = say("stretch {number}", number=len(stages) + 1)
+    return say("{title}: {stage}", title=stretch, stage=_lasting(plan)) + so_far
+
+
+def _lasting(plan: LoadPlan) -> str:
+    """Write ``64 clients for 12 s``."""
+    what = (
+        say("{count:,} clients", count=plan.clients)
+        if plan.kind == "closed"
+        else say("{rate} requests/s", rate=significant(plan.rate_per_s))
+    )
+    return say("{load} for {seconds:g} s", load=what, seconds=plan.seconds_s + plan.warmup_s)
 
 
 def _stretch(
@@ -224,11 +250,12 @@ def _stretch(
         rows=request.rows,
         plan=plan,
     )
-    title = _doing(plan, [])
     found = run_child(
         LOAD,
         asked,
-        progress=lambda stage: progress(f"{title.partition(': ')[2]}, {stage}"),
+        progress=lambda stage: progress(
+            say(", ||clauses").join([_lasting(plan), stage_words(stage)])
+        ),
         timeout_s=START_LIMIT_S + plan.warmup_s + plan.seconds_s + 3 * plan.timeout_s,
         doing=f"loading {request.url}",
         stop_grace_s=STOP_GRACE_S,

@@ -11,6 +11,7 @@ from tfdyno.view.draw.bars import Row, Segment, absolute, bar_figure
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import area, dots, line, padded, plane, rules, spec
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
+from tfdyno.words.base.language import say, say_later
 from tfdyno.words.bench.load import (
     batch_rows,
     load_words,
@@ -42,21 +43,22 @@ def rate_figure(result: LoadResult) -> Figure | None:
     keys = [
         Key(text="p50", variable="c2", mark="line"),
         Key(text="p99", variable="c1", mark="line"),
-        Key(text="its 95 % interval", variable="c1", mark="band"),
+        Key(text=say("its 95 % interval"), variable="c1", mark="band"),
     ]
     if limit:
-        keys.append(Key(text="the promised p99", variable="muted", mark="dash"))
-        keys.append(Key(text="hollow: promise broken", variable="ink", mark="none"))
+        keys.append(Key(text=say("the promised p99"), variable="muted", mark="dash"))
+        keys.append(Key(text=say("hollow: promise broken"), variable="ink", mark="none"))
     return Figure(
-        label="Latency by the rate of requests: "
-        + "; ".join(f"{plan_words(one.run.plan)}: p50 {ms(one.figures.p50_s)} ms, p99 "
-                    f"{ms(one.figures.p99_s)} ms" for one in stages)
-        + ".",
+        label=say("Latency by the rate of requests: {rates}.", rates=say("; ").join(
+            say("{plan}: p50 {p50} ms, p99 {p99} ms", plan=plan_words(one.run.plan),
+                p50=ms(one.figures.p50_s), p99=ms(one.figures.p99_s))
+            for one in stages
+        )),
         wide=draw(_spec(stages, limit, narrow=False)),
         narrow=draw(_spec(stages, limit, narrow=True)),
         key=tuple(keys),
         table=stages_table(result),
-        caption="Latency of accepted requests by the rate that was offered",
+        caption=say("Latency of accepted requests by the rate that was offered"),
     )  # fmt: skip
 
 
@@ -64,8 +66,7 @@ def stages_table(result: LoadResult) -> Table:
     """Return every stretch with its figures."""
     rows = tuple(
         (
-            mark_of(result, one).replace("*", "knee:").replace("x", "broken:").lstrip()
-            + load_words(one.run.plan),
+            _named(result, one),
             significant(one.figures.accepted_per_s),
             ms(one.figures.p50_s),
             ms(one.figures.p95_s),
@@ -77,9 +78,20 @@ def stages_table(result: LoadResult) -> Table:
         )
         for one in result.stages
     )
-    headings = ("Load", "Answers/s", "p50 ms", "p95 ms", "p99 ms", "95 %", "p99.9 ms", "Refused",
-                "Errors")  # fmt: skip
+    headings = (say("Load"), say("Answers/s"), "p50 ms", "p95 ms", "p99 ms", say("95 %"),
+                "p99.9 ms", say("Refused"), say("Errors"))  # fmt: skip
     return Table(headings=headings, rows=rows, text_columns=frozenset((0,)))
+
+
+def _named(result: LoadResult, stage: LoadStage) -> str:
+    """Return the load of a stretch, and whether it kept the promise or is the largest to."""
+    load = load_words(stage.run.plan)
+    match mark_of(result, stage).strip():
+        case "*":
+            return say("knee: {load}", load=load)
+        case "x":
+            return say("broken: {load}", load=load)
+    return load
 
 
 def spread_figure(stage: LoadStage) -> Figure | None:
@@ -95,16 +107,18 @@ def spread_figure(stage: LoadStage) -> Figure | None:
     found = _buckets(known)
     rows = tuple(
         _bar(
-            f"{significant(low * 1e3)}–{significant(high * 1e3)} ms", count, len(known), "requests"
+            f"{significant(low * 1e3)}–{significant(high * 1e3)} ms",
+            count,
+            len(known),
+            say_later("{name}: {count:,} requests"),
         )
         for low, high, count in found
     )
     return _bars(
         rows,
-        title="% of the accepted requests",
-        caption=f"How long requests took: {plan_words(run.plan)}",
-        heading="Latency",
-        what="requests",
+        title=say("% of the accepted requests"),
+        caption=say("How long requests took: {plan}", plan=plan_words(run.plan)),
+        headings=(say("Latency"), say("Requests")),
         counts=[count for _, _, count in found],
     )
 
@@ -116,15 +130,21 @@ def batches_figure(stage: LoadStage) -> Figure | None:
         return None
     total = sum(count for _, count, _ in found)
     rows = tuple(
-        _bar(f"{name} {'row' if name == '1' else 'rows'}", count, total, "batches")
+        _bar(
+            say("{count} row" if name == "1" else "{count} rows", count=name),
+            count,
+            total,
+            say_later("{name}: {count:,} batches"),
+        )
         for name, count, _ in found
     )
     return _bars(
         rows,
-        title="% of the batches",
-        caption=f"Rows in a batch, by the server's own count: {plan_words(stage.run.plan)}",
-        heading="Rows",
-        what="batches",
+        title=say("% of the batches"),
+        caption=say(
+            "Rows in a batch, by the server's own count: {plan}", plan=plan_words(stage.run.plan)
+        ),
+        headings=(say("Rows"), say("Batches")),
         counts=[count for _, count, _ in found],
     )
 
@@ -179,8 +199,8 @@ def _board(stages: Sequence[LoadStage], limit_s: float, *, narrow: bool) -> Plan
     return plane(
         x_range=padded(rates, below=1.15, above=1.15),
         y_range=padded(values, below=1.3, above=1.3),
-        x_title="requests/s offered (log scale)",
-        y_title="latency, ms (log scale)",
+        x_title=say("requests/s offered (log scale)"),
+        y_title=say("latency, ms (log scale)"),
         x_words=lambda value: significant(value, 2),
         y_words=lambda value: significant(value, 2),
         narrow=narrow,
@@ -200,24 +220,29 @@ def _buckets(known: Sequence[float]) -> list[tuple[float, float, int]]:
     return [(edges[at], edges[at + 1], count) for at, count in enumerate(counts)]
 
 
-def _bar(name: str, count: int, total: int, what: str) -> Row:
+def _bar(name: str, count: int, total: int, tip: str) -> Row:
     share = 100.0 * count / total
-    number = f"{share:.1f} %" if share >= 0.1 or not count else f"{count:,}"
-    segment = Segment(variable="c1", value=share, tip=f"{name}: {count:,} {what}")
+    is_shown = share >= 0.1 or not count
+    number = say("{share} %", share=f"{share:.1f}") if is_shown else f"{count:,}"
+    segment = Segment(variable="c1", value=share, tip=say(tip, name=name, count=count))
     return Row(name=name, number=number, segments=(segment,) if count else ())
 
 
 def _bars(
-    rows: tuple[Row, ...], *, title: str, caption: str, heading: str, what: str,
+    rows: tuple[Row, ...], *, title: str, caption: str, headings: tuple[str, str],
     counts: Sequence[int],
 ) -> Figure:  # fmt: skip
     chart = absolute(rows, title)
     cells = zip(rows, counts, strict=True)
     return bar_figure(
         chart,
-        label=f"{caption}: " + ", ".join(f"{row.name} {row.number}" for row in rows) + ".",
+        label=say(
+            "{caption}: {rows}.",
+            caption=caption,
+            rows=say(", ").join(f"{row.name} {row.number}" for row in rows),
+        ),
         table=Table(
-            headings=(heading, what.capitalize(), "Share"),
+            headings=(*headings, say("Share")),
             rows=tuple((row.name, f"{count:,}", row.number) for row, count in cells),
         ),
         caption=caption,

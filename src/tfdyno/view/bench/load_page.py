@@ -11,7 +11,16 @@ from tfdyno.view.bench.figure_load import batches_figure, rate_figure, spread_fi
 from tfdyno.view.bench.load_text import facts, load_document
 from tfdyno.view.choose.sections import Section, section
 from tfdyno.view.choose.sentences import Finding
-from tfdyno.words.bench.load import headline, main_stage, ms, ms_range, plan_words, rows_words
+from tfdyno.words.base.language import joined, say
+from tfdyno.words.bench.load import (
+    headline,
+    machine_words,
+    main_stage,
+    ms,
+    ms_range,
+    plan_words,
+    rows_words,
+)
 from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
@@ -29,7 +38,7 @@ def load_page(result: LoadResult) -> str:
         reference=result.server.model,
         setup=(result.url, plan_words(plan)),
         date=result.made_at[:10],
-        headline=headline(result, name=result.server.model).rstrip("."),
+        headline=headline(result, name=result.server.model).rstrip(".。"),
         answer=_answer(result),
         failed=result.failed,
         faults=result.faults,
@@ -44,17 +53,20 @@ def load_page(result: LoadResult) -> str:
 def _answer(result: LoadResult) -> str:
     """Return what stands under the headline."""
     if result.failed:
-        return (
+        return say(
             "The figures below tell what went wrong, not how fast the server is: a test with an "
             "error, or of another server than at the start, counts for nothing."
         )
     stage = main_stage(result)
     p99 = stage.figures.p99_s
-    sure = f"The p99 is {ms_range(p99)} ms (95 %). " if p99 else ""
-    return (
-        f"{sure}Latency counts from when a request was meant to start to the last byte of its "
-        f"answer. Measured from {result.machine}."
-    )
+    return joined([
+        say("The p99 is {bounds} ms (95 %).", bounds=ms_range(p99)) if p99 else "",
+        say(
+            "Latency counts from when a request was meant to start to the last byte of its "
+            "answer. Measured from {machine}.",
+            machine=machine_words(result),
+        ),
+    ])  # fmt: skip
 
 
 def _sections(result: LoadResult) -> Iterator[Section]:
@@ -62,34 +74,41 @@ def _sections(result: LoadResult) -> Iterator[Section]:
     spread, batches = spread_figure(stage), batches_figure(stage)
     over = Finding(heading=_rate_heading(result), lead=_rate_lead(result))
     table = None if rate else stages_table(result)
-    yield section("rate", "Latency and rate", over, rate, table=table)
+    yield section("rate", say("Latency and rate"), over, rate, table=table)
     if result.failed:
         return
     if spread:
         p50, p99 = stage.figures.p50_s, stage.figures.p99_s
-        heading = f"Half of the requests took {ms(p50)} ms at most, 99 in 100 {ms(p99)} ms"
-        lead = "Each bar is a range of latency; the ranges grow by the same factor."
-        yield section("spread", "Spread", Finding(heading=heading, lead=lead), spread)
+        heading = say(
+            "Half of the requests took {p50} ms at most, 99 in 100 {p99} ms",
+            p50=ms(p50),
+            p99=ms(p99),
+        )
+        lead = say("Each bar is a range of latency; the ranges grow by the same factor.")
+        yield section("spread", say("Spread"), Finding(heading=heading, lead=lead), spread)
     if batches:
         mean = rows_words(stage.figures.mean_batch_rows)
-        finding = Finding(heading=f"A batch had {mean} on average",
-                          lead="The server's own count between the start and the end.")  # fmt: skip
-        yield section("batches", "Batches", finding, batches)
+        finding = Finding(
+            heading=say("A batch had {rows} on average", rows=mean),
+            lead=say("The server's own count between the start and the end."),
+        )
+        yield section("batches", say("Batches"), finding, batches)
 
 
 def _rate_heading(result: LoadResult) -> str:
     if result.knee_rate_per_s is not None and not result.failed:
-        return (
-            f"p99 stays within {seconds_words(result.p99_limit_s)} up to "
-            f"{significant(result.knee_rate_per_s)} requests/s"
+        return say(
+            "p99 stays within {limit} up to {rate} requests/s",
+            limit=seconds_words(result.p99_limit_s),
+            rate=significant(result.knee_rate_per_s),
         )
-    return "What each load got" if len(result.stages) > 1 else "What the load got"
+    return say("What each load got") if len(result.stages) > 1 else say("What the load got")
 
 
 def _rate_lead(result: LoadResult) -> str:
     if not result.p99_limit_s:
-        return "Answers counted after the warm-up; refused requests have no latency."
-    return (
+        return say("Answers counted after the warm-up; refused requests have no latency.")
+    return say(
         "A closed loop shows what the server can do; from there the rate climbs until the promise "
         "breaks, and the gap is halved until it is small. A rate holds with its p99 within the "
         "promise, no refusal and no error. What that finds is repeated in a longer stretch, which "
@@ -100,8 +119,10 @@ def _rate_lead(result: LoadResult) -> str:
 def _commands(result: LoadResult) -> list[tuple[str, str]]:
     url = shlex.quote(result.url)
     rate = result.knee_rate_per_s or main_stage(result).figures.accepted_per_s
-    found = [(f"tfdyno bench --serve {url} --p99-ms 50", "The largest rate with p99 within 50 ms")]
+    found = [
+        (f"tfdyno bench --serve {url} --p99-ms 50", say("The largest rate with p99 within 50 ms"))
+    ]
     if rate and not result.failed:
         more = f"tfdyno bench --serve {url} --rate {rate * 10:.0f} --expect-refusals"
-        found.append((more, "Ten times as much: what is accepted must still be fast"))
+        found.append((more, say("Ten times as much: what is accepted must still be fast")))
     return found

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.units import significant
 from tfdyno.core.measure.load import LOAD_FORMAT
-from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
+from tfdyno.view.base.text import WIDTH, padded, paint, pairs, shown_width, table, wrapped
+from tfdyno.words.base.language import say, say_later
 from tfdyno.words.bench.load import (
     batch_rows,
     headline,
     load_words,
+    machine_words,
     main_stage,
     mark_of,
     ms,
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 
     from tfdyno.core.measure.load import LoadResult, LoadStage, ServerFacts
 
-_HEADERS = ("load", "answers/s", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "refused", "errors")
+_HEADERS = (say_later("load"), say_later("answers/s"), "p50 ms", "p95 ms", "p99 ms", "p99.9 ms",
+            say_later("refused"), say_later("errors"))  # fmt: skip
 _BAR = 30
 RAW = ("start_s", "latency_s", "codes")
 """What a stretch of a load test has of each request: one number."""
@@ -49,14 +52,16 @@ def load_text(
     mark = f"{paint('!', 'yellow', colour=colour)} "
     doubts = [*result.faults[1:], *_examples(result), *result.warnings]
     if result.stopped:
-        doubts.insert(0, "Ctrl-C ended it: this is what was measured until then")
+        doubts.insert(0, say("Ctrl-C ended it: this is what was measured until then"))
     blocks = [
         first,
-        "\n".join(wrapped(f"{doubt}.", width=width, first=mark, rest="  ") for doubt in doubts),
+        "\n".join(
+            wrapped(doubt + say("."), width=width, first=mark, rest="  ") for doubt in doubts
+        ),
         _stages(result, width, colour),
         pairs(facts(result), width=width),
         _histogram(main_stage(result), colour),
-        "\n".join(f"Wrote {name}." for name in written),
+        "\n".join(say("Wrote {name}.", name=name) for name in written),
     ]
     return "\n\n".join(block for block in blocks if block)
 
@@ -66,15 +71,23 @@ def _examples(result: LoadResult) -> list[str]:
     if not result.failed:
         return []
     found = {code: said for one in result.stages for code, said in one.run.examples.items()}
-    return [f"a {code if code > 0 else 'failed'} answer said: {' '.join(said.split())}".rstrip(".")
-            for code, said in found.items() if said.strip()]  # fmt: skip
+    return [
+        say(
+            "a {code} answer said: {text}" if code > 0 else "a failed answer said: {text}",
+            code=code,
+            text=" ".join(said.split()).rstrip("."),
+        )
+        for code, said in found.items()
+        if said.strip()
+    ]
 
 
 def _stages(result: LoadResult, width: int, colour: bool) -> str:
     rows = [
         [mark_of(result, one) + load_words(one.run.plan), *_cells(one)] for one in result.stages
     ]
-    return table(list(_HEADERS), rows, align="<>>>>>><", width=width, spare=(5, 3), colour=colour)
+    headers = [say(one) for one in _HEADERS]
+    return table(headers, rows, align="<>>>>>><", width=width, spare=(5, 3), colour=colour)
 
 
 def _cells(one: LoadStage) -> list[str]:
@@ -96,36 +109,63 @@ def facts(result: LoadResult) -> list[tuple[str, str]]:
     figures, run = stage.figures, stage.run
     server = result.server
     return [
-        ("p99", f"{ms_range(figures.p99_s)} ms (95 %), worst "
-         f"{significant(figures.worst_s * 1e3, 4)} ms" if figures.p99_s else ""),
-        ("requests", _counted(stage)),
-        ("batches", f"{rows_words(figures.mean_batch_rows)} on average, in "
-         f"{run.batch_count:,} batches" if run.batch_count else "the server does not tell them"),
-        ("cost", cost_words(result)),
-        ("model", model_words(server)),
-        ("server", ", ".join(filter(None, [
+        ("p99", _p99(stage)),
+        (say("requests"), _counted(stage)),
+        (say("batches"), _batched(stage)),
+        (say("cost"), cost_words(result)),
+        (say("model"), model_words(server)),
+        (say("server"), say(", ").join(filter(None, [
             server.platform,
-            *(f"process {name.partition('@')[0]}" for name in server.processes),
+            *(say("process {number}", number=name.partition("@")[0]) for name in server.processes),
         ]))),
-        ("client", f"{figures.client_cpu_ratio:.0%} of a CPU, its loop at most "
-         f"{run.lag_p99_s * 1e3:.1f} ms late 99 times in 100, on {result.machine}"),
+        (say("client"), say(
+            "{share:.0%} of a CPU, its loop at most {late:.1f} ms late 99 times in 100, on "
+            "{machine}",
+            share=figures.client_cpu_ratio, late=run.lag_p99_s * 1e3, machine=machine_words(result),
+        )),
     ]  # fmt: skip
+
+
+def _p99(stage: LoadStage) -> str:
+    if not stage.figures.p99_s:
+        return ""
+    return say(
+        "{bounds} ms (95 %), worst {worst} ms",
+        bounds=ms_range(stage.figures.p99_s),
+        worst=significant(stage.figures.worst_s * 1e3, 4),
+    )
+
+
+def _batched(stage: LoadStage) -> str:
+    if not stage.run.batch_count:
+        return say("the server does not tell them")
+    return say(
+        "{rows} on average, in {count:,} batches",
+        rows=rows_words(stage.figures.mean_batch_rows),
+        count=stage.run.batch_count,
+    )
 
 
 def _counted(stage: LoadStage) -> str:
     run, figures = stage.run, stage.figures
-    rows = f", {run.rows_per_request} rows each" if run.rows_per_request > 1 else ""
-    how = "Poisson arrivals" if run.plan.kind == "open" else "each waits for its answer"
-    refused = f", {figures.refused:,} refused" if figures.refused else ""
-    return (
-        f"{figures.requests:,} after {run.plan.warmup_s:g} s of warm-up{rows}, "
-        f"{figures.accepted:,} accepted{refused}; {how}"
+    several = run.rows_per_request > 1
+    return say(
+        "{requests:,} after {warmup:g} s of warm-up{rows}, {accepted:,} accepted{refused}; "
+        "Poisson arrivals"
+        if run.plan.kind == "open"
+        else "{requests:,} after {warmup:g} s of warm-up{rows}, {accepted:,} accepted{refused}; "
+        "each waits for its answer",
+        requests=figures.requests,
+        warmup=run.plan.warmup_s,
+        rows=say(", {count} rows each", count=run.rows_per_request) if several else "",
+        accepted=figures.accepted,
+        refused=say(", {count:,} refused", count=figures.refused) if figures.refused else "",
     )
 
 
 def model_words(server: ServerFacts) -> str:
     """Name, version and inputs, as far as the server tells them."""
-    version = f"version {server.version}" if server.version else ""
+    version = say("version {version}", version=server.version) if server.version else ""
     return " ".join(filter(None, [server.model, version, *server.inputs]))
 
 
@@ -134,8 +174,12 @@ def cost_words(result: LoadResult) -> str:
     usd = main_stage(result).figures.usd_per_million
     if result.usd_per_h is None or usd is None or result.failed:
         return ""
-    of = f" ({result.offer})" if result.offer else ""
-    return f"{usd_words(usd)} per million requests at {usd_words(result.usd_per_h)}/h{of}"
+    return say(
+        "{usd} per million requests at {price}/h{offer}",
+        usd=usd_words(usd),
+        price=usd_words(result.usd_per_h),
+        offer=say(" ({offer})", offer=result.offer) if result.offer else "",
+    )
 
 
 def _histogram(stage: LoadStage, colour: bool) -> str:
@@ -144,13 +188,13 @@ def _histogram(stage: LoadStage, colour: bool) -> str:
         return ""
     most = max(share for _, _, share in rows)
     least = sorted((share for _, _, share in rows), reverse=True)[:_BAR][-1]
-    wide = max(len(name) for name, _, _ in rows)
+    wide = max(shown_width(name) for name, _, _ in rows)
     lines = [
-        f"  {name:>{wide}}  {'█' * round(_BAR * share / most)} {share:.0%}"
+        f"  {padded(name, wide, '>')}  {'█' * round(_BAR * share / most)} {share:.0%}"
         for name, _, share in rows
         if share >= least
     ]
-    return "\n".join([paint("Rows in a batch", "bold", colour=colour), *lines])
+    return "\n".join([paint(say("Rows in a batch"), "bold", colour=colour), *lines])
 
 
 def load_document(result: LoadResult, *, every: bool = True) -> dict[str, Any]:

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.words.base.amounts import plural
+from tfdyno.words.base.language import retold, say, say_later
 from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from tfdyno.core.base.interval import Interval
     from tfdyno.core.measure.load import LoadPlan, LoadResult, LoadStage
+
+
+_WRONG = frozenset((say_later("timed out"), say_later("connection lost"),
+                    say_later("wrong answer")))  # fmt: skip
+"""What goes wrong beside an answer with another status."""
 
 
 def main_stage(result: LoadResult) -> LoadStage:
@@ -36,43 +42,65 @@ def headline(result: LoadResult, *, name: str = "") -> str:
         result: The test.
         name: Of what was tested; empty: the model and its address.
     """
-    name = name or f"{result.server.model} at {result.url}"
+    if not name:
+        name = say("{model} at {url}", model=result.server.model, url=result.url)
     if result.failed:
-        more = f", and {len(result.faults) - 1} more" if len(result.faults) > 1 else ""
-        return f"FAILED: {name}: {result.faults[0]}{more}."
-    figures = main_stage(result).figures
-    rate = f"{significant(figures.accepted_per_s)} requests/s"
+        others = len(result.faults) - 1
+        return say(
+            "FAILED: {name}: {fault}{more}.",
+            name=name,
+            fault=result.faults[0],
+            more=say(", and {count} more", count=others) if others else "",
+        )
+    figures, plan = main_stage(result).figures, main_stage(result).run.plan
     if not figures.accepted or figures.p50_s is None or figures.p99_s is None:
-        return f"{name}: nothing was measured."
-    tail = f"p50 {seconds_words(figures.p50_s.best)}, p99 {seconds_words(figures.p99_s.best)}"
+        return say("{name}: nothing was measured.", name=name)
+    told = {
+        "name": name,
+        "rate": significant(figures.accepted_per_s),
+        "plan": plan_words(plan),
+        "limit": seconds_words(result.p99_limit_s),
+        "tail": say(
+            "p50 {p50}, p99 {p99}",
+            p50=seconds_words(figures.p50_s.best),
+            p99=seconds_words(figures.p99_s.best),
+        ),
+        "refused": say(", {share:.0%} refused", share=figures.refused_ratio)
+        if figures.refused
+        else "",
+    }
     if result.knee_rate_per_s is not None:
-        return (
-            f"{name} takes {significant(result.knee_rate_per_s)} requests/s with p99 within "
-            f"{seconds_words(result.p99_limit_s)}: {tail}."
-        )
+        told["rate"] = significant(result.knee_rate_per_s)
+        return say("{name} takes {rate} requests/s with p99 within {limit}: {tail}.", **told)
     if result.p99_limit_s:
-        return (
-            f"{name}: no rate was found with p99 within {seconds_words(result.p99_limit_s)}; "
-            f"{plan_words(main_stage(result).run.plan)} get {rate}, {tail}."
+        return say(
+            "{name}: no rate was found with p99 within {limit}; {plan} get {rate} requests/s, "
+            "{tail}.",
+            **told,
         )
-    refused = f", {figures.refused_ratio:.0%} refused" if figures.refused else ""
-    plan = main_stage(result).run.plan
-    how = f"with {plan_words(plan)}" if plan.kind == "closed" else f"of {plan_words(plan)} offered"
-    if plan.kind == "open":
-        rate = f"{significant(figures.accepted_per_s)} answers/s"
-    return f"{name}: {rate} {how}, {tail}{refused}."
+    return say(
+        "{name}: {rate} requests/s with {plan}, {tail}{refused}."
+        if plan.kind == "closed"
+        else "{name}: {rate} answers/s of {plan} offered, {tail}{refused}.",
+        **told,
+    )
 
 
 def plan_words(plan: LoadPlan) -> str:
     """Write ``64 clients``, ``800 requests/s``."""
     if plan.kind == "closed":
         return plural(plan.clients, "client")
-    return f"{significant(plan.rate_per_s)} requests/s"
+    return say("{rate} requests/s", rate=significant(plan.rate_per_s))
 
 
 def load_words(plan: LoadPlan) -> str:
     """Write ``800 requests/s``; ``800 requests/s, longer`` where that stretch decides the rate."""
-    return f"{plan_words(plan)}, longer" if plan.decides else plan_words(plan)
+    return say("{plan}, longer", plan=plan_words(plan)) if plan.decides else plan_words(plan)
+
+
+def machine_words(result: LoadResult) -> str:
+    """Return the CPUs that the client ran on."""
+    return retold(result.machine, (say_later("{count} CPUs ({cpu})"),))
 
 
 def ms(value: Interval | None) -> str:
@@ -85,13 +113,13 @@ def ms_range(value: Interval | None) -> str:
     if value is None:
         return "–"
     if math.isinf(value.high):
-        return f"at least {significant(value.low * 1e3)}"
+        return say("at least {least}", least=significant(value.low * 1e3))
     return f"{significant(value.low * 1e3)}–{significant(value.high * 1e3)}"
 
 
 def rows_words(mean_rows: float) -> str:
     """Write ``1 row``, ``23.5 rows``."""
-    return f"{significant(mean_rows)} {'row' if mean_rows == 1.0 else 'rows'}"
+    return say("{count} row" if mean_rows == 1.0 else "{count} rows", count=significant(mean_rows))
 
 
 def usd_words(usd: float) -> str:
@@ -101,7 +129,8 @@ def usd_words(usd: float) -> str:
 
 def wrong_words(stage: LoadStage) -> str:
     """Write ``500: 3, timed out: 2``; a dash where nothing went wrong."""
-    return ", ".join(f"{name}: {n:,}" for name, n in stage.figures.errors.items()) or "–"
+    wrong = stage.figures.errors.items()
+    return ", ".join(f"{say(name) if name in _WRONG else name}: {n:,}" for name, n in wrong) or "–"
 
 
 def batch_rows(stage: LoadStage) -> list[tuple[str, int, float]]:
@@ -123,7 +152,7 @@ def batch_rows(stage: LoadStage) -> list[tuple[str, int, float]]:
 
 def _size(key: int, before: int, *, bounds: bool) -> str:
     if key < 0:
-        return f"over {before}"
+        return say("over {size}", size=before)
     return f"{before + 1}–{key}" if bounds and key > before + 1 else f"{key}"
 
 

@@ -22,6 +22,7 @@ STAGES = (
     say_later("measuring: {count} steps, {seconds} s"),
     say_later("measuring"),
     say_later("epoch {number}: {metrics}, {seconds} s"),
+    say_later("{count} different requests"),
 )
 """Stages of a child, without a stop."""
 NOTES = (
@@ -38,6 +39,15 @@ NOTES = (
               "compiling"),
 )  # fmt: skip
 """Notes of a measurement that a training has not, without the stop at their end."""
+
+FAULTS = (
+    say_later("another process listens at the port than at the start ({was}; now {now})"),
+    say_later("the model changed from version {was} to {now}"),
+    say_later("the model's inputs or outputs changed"),
+    say_later("answers came from different servers: {servers}"),
+    say_later("the server does not answer any more: {why}"),
+)
+"""Why a stretch of a load test counts for nothing, without a stop."""
 
 
 def note_words(note: str, retreats: Sequence[Retreat] = ()) -> str:
@@ -57,3 +67,8 @@ def note_words(note: str, retreats: Sequence[Retreat] = ()) -> str:
 def stage_words(stage: str) -> str:
     """Return a stage of a run in the language of the answer."""
     return retold(stage, STAGES)
+
+
+def fault_words(fault: str) -> str:
+    """Return a fault of a load test in the language of the answer."""
+    return retold(fault, FAULTS)
