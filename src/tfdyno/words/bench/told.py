@@ -35,6 +35,31 @@ NOTES = (
     say_later("The loss is not a number: training diverged"),
     say_later("Zeros stand for keras.datasets.{name}"),
     say_later("Left out of fit: {names}"),
+    say_later("Left out of the script: {names}"),
+    say_later("The model is not compiled: assumed SGD with momentum 0.9 and {loss}"),
+    say_later("Assumed SGD with momentum 0.9 and {loss}"),
+    say_later("The code sets the policy {policy}; --precision {precision} holds"),
+    say_later("Epochs are short: {count} images of {data}"),
+    # of the input
+    say_later("prefetch: as many batches as TensorFlow chooses are made ready ahead"),
+    say_later("prefetch: {count} batches are made ready ahead"),
+    say_later("shuffle_buffer changes nothing: Keras shuffles arrays as a whole"),
+    say_later("shuffle_buffer changes nothing: the pipeline does not shuffle"),
+    say_later("shuffle_buffer: shuffle draws from {count} elements (it had {before})"),
+    say_later("parallel_calls: as many elements as TensorFlow chooses at once in {stages}"),
+    say_later("parallel_calls: {count} elements at once in {stages}"),
+    say_later("parallel_calls changes nothing: the pipeline has no map and no interleave"),
+    say_later("{stage} still works on one element at a time: it draws random numbers ({names}), "
+              "which a seed would not repeat; use the tf.random.stateless_ functions"),
+    say_later("{stage} still works on one element at a time: each element changes what the next "
+              "one meets ({names})"),
+    say_later("{stage} runs Python code on several threads: if it draws random numbers, a seed "
+              "does not repeat them"),
+    say_later("cache changes nothing: the pipeline has one of its own"),
+    say_later("cache changes nothing: the data are in memory already"),
+    say_later("cache stands after {stage}, {size} of memory"),
+    say_later("cache stands after {stage}"),
+    say_later("cache is of use only if {stage} takes all that is in it"),
     say_later("{variable} names a cache of compiled programs: first steps may be without "
               "compiling"),
 )  # fmt: skip
