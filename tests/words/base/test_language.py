@@ -184,7 +184,7 @@ SAYING = {"say", "say_later", "named", "plural", "freed", "evidence", "quoted"}
 SENTENCES = {"say": (0,), "say_later": (0,), "evidence": (0, 1), "quoted": (1,)}
 """Which arguments are keys of the tables."""
 NOT_SAID = {
-    "very old",
+    "very old", "timed out", "connection lost", "wrong answer",
     "too late", "too dear", "no offer", "does not fit", "cannot run", "may not", "probably not",
     "on demand", "batch per replica", "global batch", "no spot instances", "input that keeps up",
     "no deadline", "no budget", "no CUDA graphs", " x ", " × ", " · ", " GiB · ",
@@ -195,7 +195,6 @@ NOT_SAID = {
     '{"event": "layout"', "a layout", "precision = float8",
     "It is not faster: ", "It is faster. Losses were not compared: ", " is not the answer. ",
     "Trial {}: ",
-    "timed out", "connection lost", "wrong answer",
     "need one measurement, or two and their comparison, got ",
     "other callbacks", "the texts of {} do not fit what was found",
 }  # fmt: skip
