@@ -7,6 +7,8 @@ from tests.jobs.holders.test_room import GIB, OTHER, card
 from tfdyno.core.base.interval import Interval
 from tfdyno.jobs.holders import words
 from tfdyno.probe.holders.cards import Holder
+from tfdyno.words.base.holders import holder_words, holders_words
+from tfdyno.words.base.language import speaking
 
 HIDDEN = Holder(pid=992)
 
@@ -54,3 +56,22 @@ def test_blame_names_the_processes_or_what_was_held() -> None:
 
 def test_sentences_are_joined_with_their_stops() -> None:
     assert words.told(["a b", "", "c."]) == "A b. C."
+
+
+def test_a_note_is_told_in_chinese_and_kept_in_english() -> None:
+    with speaking("zh"):
+        held = card(20 * GIB, OTHER)
+        need = words.need_words(Interval(low=10 * GIB, best=15 * GIB, high=30 * GIB), [held])
+        note = words.told([words.sentence(held), need, words.growth_words("A=true")])
+        assert note.startswith("GPU 0 has 20 GiB of 80 GiB of memory free: python other.py (4711")
+        assert holders_words(note) == (
+            "GPU 0 空闲显存 20 GiB（共 80 GiB）：其余由 python other.py (4711, 40 GiB) 占用。"
+            "估计本次运行需要 10 GiB 至 30 GiB，可能超过空闲显存。"
+            "因此本次运行按需占用显存（A=true）。"
+        )
+        hidden, untold = words.sentence(card(40 * GIB)), words.sentence(card(3 * GIB, holders=None))
+        assert holder_words(hidden).endswith("应是其他容器或用户的进程")
+        assert holder_words(untold).endswith("驱动未说明其余由哪些进程占用")
+        assert holders_words(words.trouble_words("timeout")).endswith("NVML 没有响应（timeout）。")
+        assert holders_words("Something new. And more.") == "Something new. And more."
+    assert holders_words(note) == note

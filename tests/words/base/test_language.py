@@ -98,6 +98,8 @@ TRANSLATED = (
     "view/memory/page.py",
     "view/memory/text.py",
     "view/base/recipe_text.py",
+    "jobs/recipe/_reasons.py",
+    "words/base/holders.py",
     "view/train/layout_text.py",
     "view/train/preview_text.py",
     "view/train/progress.py",
@@ -194,7 +196,8 @@ NOT_SAID = {
     " --batch-size {} --precision ",
     '{"event": "layout"', "a layout", "precision = float8",
     "It is not faster: ", "It is faster. Losses were not compared: ", " is not the answer. ",
-    "Trial {}: ",
+    "Trial {}: ", " does not fit {} at any batch", "Whether it fits",
+    "weights, gradients and optimizer alone hold ",
     "need one measurement, or two and their comparison, got ",
     "other callbacks", "the texts of {} do not fit what was found",
 }  # fmt: skip

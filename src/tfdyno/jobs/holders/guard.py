@@ -15,6 +15,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.holders import words
 from tfdyno.jobs.holders.room import REMEDY, refuse, wait_for_room
 from tfdyno.probe.holders.cards import HeldCard, look
+from tfdyno.words.base.holders import holders_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -115,7 +116,7 @@ def announced(
     """
     room = _room_for(asked, progress or tell)
     for note in room.notes:
-        tell(Lasting(note))
+        tell(Lasting(holders_words(note)))
     return room
 
 

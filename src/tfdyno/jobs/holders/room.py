@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.holders import words
 from tfdyno.probe.holders.cards import EXCLUSIVE, PROHIBITED, CardsInspection, HeldCard, look
+from tfdyno.words.base.holders import holder_words
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,9 +94,10 @@ def wait_for_room(
     if any(one.is_shared for one in found.cards):
         wanted = need()
     while not is_free(found.cards, wanted):
-        said = "; ".join(words.sentence(one) for one in found.cards if one.is_shared)
+        shared = (words.sentence(one) for one in found.cards if one.is_shared)
+        said = say("; ").join(map(holder_words, shared))
         if said != told:
-            progress(f"waiting: {said}")
+            progress(say("waiting: {who}", who=said))
             told = said
         time.sleep(WAIT_STEP_S)
         found = look(visible)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.recipe.retreat import told_of
+from tfdyno.words.base.holders import holders_words
 from tfdyno.words.base.language import retold, say, say_later
 from tfdyno.words.recipe.retreats import retreats_words
 
@@ -105,4 +106,6 @@ def notes_words(notes: Iterable[str], retreats: Sequence[Retreat] = ()) -> str:
 def _sentence(note: str) -> str:
     plain = note.rstrip(".")
     told = retold(plain, NOTES)
-    return f"{plain}." if told == plain else told + say(".")
+    if told != plain:
+        return told + say(".")
+    return holders_words(f"{plain}.")
