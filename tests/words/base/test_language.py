@@ -107,6 +107,7 @@ TRANSLATED = (
     "view/train/tune_text.py",
     "words/recipe/retreats.py",
     "words/recipe/settings.py",
+    "words/train/nan.py",
     "words/train/notes.py",
     "words/train/tune.py",
     "words/train/tune_document.py",

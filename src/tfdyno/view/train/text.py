@@ -20,6 +20,7 @@ from tfdyno.words.bench.measurement import (
     recipe_words,
     seconds_words,
 )
+from tfdyno.words.train.nan import fix_words, summary_words
 from tfdyno.words.train.notes import notes_words
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _memory(outcome: TrainOutcome) -> str:
 def _finding(one: Finding, width: int, colour: bool) -> str:
     sign, style = _MARKS[one.severity]
     mark = f"{paint(sign, style, colour=colour)} "
-    lines = [wrapped(one.summary, width=width, first=mark, rest="  ")]
+    lines = [wrapped(summary_words(one.summary), width=width, first=mark, rest="  ")]
     because, fix = (padded(f"  {name}", _COLUMN) for name in (say("because"), say("fix")))
     rest = " " * _COLUMN
     lines += [
@@ -177,7 +178,7 @@ def _finding(one: Finding, width: int, colour: bool) -> str:
     ]
     for step in one.fix:
         if step.text:
-            lines.append(wrapped(step.text, width=width, first=fix, rest=rest))
+            lines.append(wrapped(fix_words(step.text), width=width, first=fix, rest=rest))
         if step.command:
             lines.append(rest + paint(step.command, "cyan", colour=colour))
     return "\n".join(lines)
