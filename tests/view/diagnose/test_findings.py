@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import get_args
 
@@ -27,6 +28,7 @@ from tests.view.diagnoses import (
 from tfdyno.core.measure.bottleneck import SPLIT_PARTS
 from tfdyno.core.measure.step_facts import OperationFacts, StepFacts
 from tfdyno.view.diagnose import findings as diagnose_findings
+from tfdyno.words.base.language import speaking
 
 
 def test_the_split_is_one_sentence() -> None:
@@ -171,6 +173,16 @@ def test_how_it_was_measured_names_all_that_was_looked_at() -> None:
     assert rows["Proof"].startswith("up to 5 fresh processes a side in turns")
     assert "Look after" in rows
     assert "Proof" not in dict(diagnose_findings.measured(whole()))
+
+
+def test_every_number_has_a_chinese_name() -> None:
+    operations = OperationFacts(class_s={"conv": 0.1}, count_per_step=1234.4, busy_s=0.1)
+    one = looked_again()
+    one = replace(one, facts=replace(one.facts, operations=operations))
+    with speaking("zh"):
+        names = [name for name, _ in diagnose_findings.measured(one)]
+        names += [name for name, _, _ in diagnose_findings.box(one)]
+    assert [name for name in names if not re.fullmatch("[\u4e00-\u9fff]+", name)] == []
 
 
 @pytest.mark.parametrize("source", get_args(StepFacts.__annotations__["source"]) or

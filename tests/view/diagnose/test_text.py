@@ -12,6 +12,7 @@ from tests.view.diagnoses import FACTS, HEALTHY, LEAK, fixed, looked_again, only
 from tfdyno.core.measure.step_facts import CardFacts
 from tfdyno.view.base.text import shown_width
 from tfdyno.view.diagnose.text import diagnose_text
+from tfdyno.words.base.language import speaking
 
 WHOLE = """\
 The step waits for input: 61 % of its time.
@@ -154,3 +155,12 @@ def test_a_long_name_of_a_part_keeps_the_bars_in_line() -> None:
     rows = [line for line in diagnose_text(one).splitlines() if line.endswith("%") and "█" in line]
     assert len({row.index("█") for row in rows}) == 1
     assert {shown_width(row) for row in rows} == {80}
+
+
+def test_every_label_has_a_chinese_one_and_its_text_begins_where_the_others_do() -> None:
+    with speaking("zh"):
+        lines = diagnose_text(looked_again()).splitlines()
+    labels = [line[2:].partition(" ")[0] for line in lines if re.match(r"  \S", line)]
+    assert [label for label in labels if not re.fullmatch("[\u4e00-\u9fff]+", label)] == []
+    heads = [re.match(r"  \S+ +", line) for line in lines]
+    assert {shown_width(head[0]) for head in heads if head} == {12}

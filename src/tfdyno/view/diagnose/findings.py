@@ -360,7 +360,7 @@ def measured(told: DiagnoseReport) -> list[tuple[str, str]]:
     if facts.operations:
         rows.append(
             (
-                "Operations",
+                say("Operations"),
                 say(
                     "{count:,.0f} a step, by a profile",
                     count=facts.operations.count_per_step,
@@ -375,7 +375,7 @@ def measured(told: DiagnoseReport) -> list[tuple[str, str]]:
             "certainty and if the losses of a few steps with the same seed agree",
             runs=runs,
         )
-        rows.append(("Proof", proof))
+        rows.append((say("Proof"), proof))
     if told.proven.after:
         rows.append(
             (say("Look after"), say("the same look once more, with all settings that were kept"))
