@@ -64,7 +64,7 @@ _TITLES = {
     "container_image": say_later("Container image"),
     "cpu": "CPU",
     "cpu_count": say_later("CPU count"),
-    "memory_bytes": say_later("Memory"),
+    "memory_bytes": say_later("Memory||of the host"),
     "measured": say_later("Measured"),
     "id": say_later("Result"),
 }
