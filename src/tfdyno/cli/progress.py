@@ -108,7 +108,6 @@ class _Shown:
             self._rewrite()
 
     def tick(self) -> None:
-
         while not self.over.wait(TICK_S if self.live else PATIENCE_S):
             if self.live:
                 self._rewrite()
