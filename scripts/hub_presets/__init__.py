@@ -1,0 +1,1 @@
+"""The presets of keras-hub: their configurations, and the proof that each is right."""
