@@ -2,15 +2,15 @@
 
 A table is a family, named as its folder in ``keras_hub/src/models``; each of its ``sizes`` is one
 model under the names of all presets that differ in their weights only. What sizes have in common
-stands in the family: ``backbone``, ``source``, ``sequence_length`` and parts of ``config``.
+stands in the family, as ``backbone``, ``source``, ``sequence_length`` and parts of ``config``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tfdyno.core.base.codec import from_builtins, read_toml
-from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 
 FOLDER = Path(__file__).parent
@@ -26,6 +26,20 @@ class Claim:
     config: dict[str, object]
     sequence_length: int
     source: str
+    task: str = ""
+    """The class whose parameters keras-hub counts; empty: the backbone."""
+    task_config: dict[str, object] = field(default_factory=dict)
+    trainable_only: bool = False
+    """Whether keras-hub leaves moving averages out of its count."""
+
+    @property
+    def counted(self) -> str:
+        """Say what keras-hub counts; empty for all parameters of the backbone."""
+        given = ", ".join(f"{key} = {value}" for key, value in self.task_config.items())
+        what = f"{self.task or self.backbone}({given})" if self.task else ""
+        if self.trainable_only:
+            what = f"what can be trained of {what or self.backbone}"
+        return what
 
 
 def read_claims(folder: Path = FOLDER) -> list[Claim]:

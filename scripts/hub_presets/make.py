@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
+import math
 import sys
-import textwrap
 from typing import TYPE_CHECKING
 
 from hub_presets.claims import Claim, read_claims
-from tfdyno.catalog.presets import NONE
+from hub_presets.table import with_none, written
 from tfdyno.catalog.tables import DATA
-from tfdyno.core.base.codec import write_atomic
+from tfdyno.core.base.codec import read_toml, write_atomic
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.base.toml_text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
+    from hub_presets.table import Rows
     from tfdyno.core.base.untyped import Value
 
 TARGET = DATA / "presets.toml"
@@ -26,21 +25,17 @@ UNKNOWN = "its configuration has not been collected"
 ABSENT = "keras-hub tells no parameter count to check it against"
 ROUNDED = "keras-hub tells a rounded parameter count only, which proves nothing"
 DIFFERS = "the backbone, built from the published configuration, has another parameter count"
-_HEAD = """\
-# Presets of keras-hub and what their backbones are built with: scripts/presets writes this file.
-# Each configuration is proven: keras-hub {version} built it, and it has parameter_count parameters,
-# as keras-hub tells in models/FAMILY/FAMILY_presets.py. source: where the configuration is from.
-# "none" stands for Python's None.
-"""
 Told = dict[str, dict[str, int | None]]
 """Family to preset to the parameter count that keras-hub tells, or None."""
 
 
 def main() -> int:
-    """Return 1 where ``--check`` finds the file out of date or a claim of a family fails."""
+    """Return 1 where ``--check`` finds the file out of date."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, say what differs")
-    parser.add_argument("families", nargs="*", metavar="FAMILY", help="only these; writes nothing")
+    parser.add_argument(
+        "families", nargs="*", metavar="FAMILY", help="only these; the rows of others stay"
+    )
     given = parser.parse_args()
     try:
         return _answered(given.families, check=given.check)
@@ -57,13 +52,15 @@ def _answered(families: list[str], *, check: bool) -> int:
 
     told = told_by_keras_hub()
     claims = [one for one in read_claims() if not families or one.family in families]
-    proven, failed = proven_of(claims, told)
+    rows, failed = proven_of(claims, told)
     if families:
-        return 1 if failed else 0
-    text = written(proven, reasons(proven, failed, told), keras_hub.__version__)
-    current = TARGET.read_text(encoding="utf-8") if TARGET.exists() else ""
-    print(f"{sum(len(one.presets) for one, _ in proven)} presets of {len(proven)} configurations")
-    if text == current:
+        before = read_toml(TARGET)
+        rows = {**before["family"], **rows}
+        failed = {**_flat(before["left_out"]), **failed}
+    text = written(rows, left_out(rows, failed, told), keras_hub.__version__)
+    sizes = [size for family in rows.values() for size in family]
+    print(f"{sum(len(size['presets']) for size in sizes)} presets of {len(sizes)} configurations")
+    if TARGET.exists() and text == TARGET.read_text(encoding="utf-8"):
         return 0
     if not check:
         write_atomic(TARGET, text.encode())
@@ -73,22 +70,29 @@ def _answered(families: list[str], *, check: bool) -> int:
 
 
 def told_by_keras_hub() -> Told:
-    """Read the parameter count of every preset that a backbone of keras-hub has."""
+    """Read the parameter count of every preset that a backbone or a task of keras-hub has."""
     import keras_hub
 
     told: Told = {}
+    seen = set[str]()
     models: dict[str, Value] = vars(keras_hub.models)
-    for name, backbone in models.items():
-        if name.endswith("Backbone"):
-            family = backbone.__module__.split(".")[-2]
-            for preset, about in backbone.presets.items():
-                count = about.get("metadata", {}).get("params")
-                told.setdefault(family, {})[preset] = count
+    for name in sorted(models, key=lambda name: not name.endswith("Backbone")):
+        where = getattr(models[name], "__module__", "").split(".")
+        folder, family, _ = ["", "", *where][-3:]
+        if folder != "models":
+            continue
+        for preset, about in getattr(models[name], "presets", {}).items():
+            if preset not in seen:
+                seen.add(preset)
+                told.setdefault(family, {})[preset] = about.get("metadata", {}).get("params")
     return told
 
 
-def parameter_count_of(backbone: str, config: Mapping[str, object]) -> int:
-    """Build a backbone whose variables have no values, and count its parameters."""
+def counts_of(claim: Claim) -> tuple[int, int]:
+    """Return the parameters of the backbone, and the count that keras-hub should tell.
+
+    What is built has variables without values, so that its size does not matter.
+    """
     import keras
     import keras_hub
 
@@ -96,43 +100,53 @@ def parameter_count_of(backbone: str, config: Mapping[str, object]) -> int:
 
     keras.utils.clear_session()
     with weightless():
-        built = getattr(keras_hub.models, backbone).from_config(with_none(config))
-    return int(built.count_params())
+        built = getattr(keras_hub.models, claim.backbone).from_config(with_none(claim.config))
+        counted = built
+        if claim.task:
+            task = getattr(keras_hub.models, claim.task)
+            counted = task(backbone=built, **with_none(claim.task_config))
+    weights = counted.trainable_weights if claim.trainable_only else counted.weights
+    return int(built.count_params()), sum(math.prod(one.shape) for one in weights)
 
 
-def with_none(value: Value) -> Value:
-    """Return a copy with None where the tables say "none"."""
-    if isinstance(value, dict):
-        return {key: with_none(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [with_none(one) for one in value]
-    return None if value == NONE else value
-
-
-def proven_of(
-    claims: Iterable[Claim], told: Told
-) -> tuple[list[tuple[Claim, int]], dict[str, str]]:
-    """Return what can be shown to be right, with its count, and why of other presets it cannot.
+def proven_of(claims: Iterable[Claim], told: Told) -> tuple[Rows, dict[str, str]]:
+    """Return what can be shown to be right, and why of other presets it cannot.
 
     Raises:
         UsageError: keras-hub has no preset of a name that is claimed.
     """
-    proven: list[tuple[Claim, int]] = []
+    rows: Rows = {}
     failed: dict[str, str] = {}
     for claim in claims:
         known = told.get(claim.family, {})
         strange = [name for name in claim.presets if name not in known]
         if strange:
             raise UsageError(f"keras-hub has no preset {strange[0]!r} in {claim.family}")
-        count = parameter_count_of(claim.backbone, claim.config)
-        right = tuple(name for name in claim.presets if known[name] == count)
+        try:
+            count, expected = counts_of(claim)
+        except Exception as error:
+            error.add_note(f"while building {claim.backbone} of {', '.join(claim.presets)}")
+            raise
+        right = [name for name in claim.presets if known[name] == expected]
         for name in claim.presets:
             if name not in right:
                 failed[name] = _why(known[name])
-                print(f"{name}: {count:,} parameters, keras-hub tells {known[name]}", flush=True)
+                print(f"{name}: {expected:,} parameters, keras-hub tells {known[name]}", flush=True)
         if right:
-            proven.append((_narrowed(claim, right), count))
-    return proven, failed
+            rows.setdefault(claim.family, []).append(_row(claim, right, count))
+    return rows, failed
+
+
+def _row(claim: Claim, presets: list[str], parameter_count: int) -> dict[str, Value]:
+    counted = claim.counted
+    return {
+        "presets": presets,
+        "backbone": claim.backbone,
+        "parameter_count": parameter_count,
+        "sequence_length": claim.sequence_length,
+        "source": f"{claim.source}; keras-hub counts {counted}" if counted else claim.source,
+        "config": claim.config,
+    }
 
 
 def _why(told: int | None) -> str:
@@ -141,57 +155,17 @@ def _why(told: int | None) -> str:
     return ROUNDED if told % 10**5 == 0 else DIFFERS
 
 
-def _narrowed(claim: Claim, presets: tuple[str, ...]) -> Claim:
-    return Claim(
-        family=claim.family,
-        presets=presets,
-        backbone=claim.backbone,
-        config=claim.config,
-        sequence_length=claim.sequence_length,
-        source=claim.source,
-    )
-
-
-def reasons(
-    proven: Iterable[tuple[Claim, int]], failed: Mapping[str, str], told: Told
-) -> dict[str, list[str]]:
+def left_out(rows: Rows, failed: dict[str, str], told: Told) -> dict[str, list[str]]:
     """Return each reason why presets of keras-hub are left out, and their names, sorted."""
-    found = {name for claim, _ in proven for name in claim.presets}
-    rest = sorted({name for known in told.values() for name in known} - found)
+    found = {name for family in rows.values() for size in family for name in size["presets"]}
     left: dict[str, list[str]] = {}
-    for name in rest:
+    for name in sorted({name for known in told.values() for name in known} - found):
         left.setdefault(failed.get(name, UNKNOWN), []).append(name)
     return dict(sorted(left.items()))
 
 
-def written(
-    proven: Iterable[tuple[Claim, int]], left: Mapping[str, list[str]], version: str
-) -> str:
-    """Write the table of the catalogue."""
-    lines = [_HEAD.format(version=version), "[left_out]"]
-    for reason, names in left.items():
-        listed = textwrap.fill(", ".join(map(quoted, names)), 100, break_on_hyphens=False)
-        lines += [f"{quoted(reason)} = [", textwrap.indent(listed, "    "), "]"]
-    for claim, count in proven:
-        lines += [
-            f"\n[[family.{claim.family}]]",
-            f"presets = {_toml(list(claim.presets))}",
-            f"backbone = {quoted(claim.backbone)}",
-            f"parameter_count = {count:_}",
-            f"sequence_length = {claim.sequence_length}",
-            f"source = {quoted(claim.source)}",
-            f"config = {_toml(claim.config)}",
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Value) -> str:
-    if isinstance(value, dict):
-        inside = ", ".join(f"{key} = {_toml(value[key])}" for key in sorted(value))
-        return f"{{ {inside} }}" if value else "{}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    return quoted(value) if isinstance(value, str) else json.dumps(value)
+def _flat(left: dict[str, list[str]]) -> dict[str, str]:
+    return {name: reason for reason, names in left.items() for name in names}
 
 
 if __name__ == "__main__":

@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from tfdyno.catalog.presets import Preset, find_preset, left_out, presets
+from tfdyno.catalog.presets import Preset, find_preset, keras_hub_version, left_out, presets
 from tfdyno.core.base.errors import UsageError
 
+ROOT = Path(__file__).parents[2]
+FEED_FORWARD, WIDTH = 3072, 768
+"""Of BERT-base and GPT-2."""
+BLOCK = 4 * WIDTH * (WIDTH + 1) + 2 * WIDTH * FEED_FORWARD + FEED_FORWARD + WIDTH + 4 * WIDTH
+"""Four projections, two layers of the feed-forward part, two normalizations."""
+COUNTS = {
+    # Tokens and positions, blocks, the last normalization.
+    "gpt2_base_en": (50_257 + 1024) * WIDTH + 12 * BLOCK + 2 * WIDTH,
+    # Tokens, positions and segments with a normalization, blocks, the pooler.
+    "bert_base_en_uncased": (30_522 + 512 + 2 + 2) * WIDTH + 12 * BLOCK + WIDTH * (WIDTH + 1),
+    # Tokens in and out; queries and output, keys and values, three layers, two normalizations.
+    "llama3_8b_en": 2 * 128_256 * 4096
+    + 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14_336 + 2 * 4096)
+    + 4096,
+    # The same with tied embeddings and one head of keys and values.
+    "gemma_2b_en": 256_000 * 2048
+    + 18 * (2 * 2048 * 2048 + 2 * 2048 * 256 + 3 * 2048 * 16_384 + 2 * 2048)
+    + 2048,
+    # The same with eight experts and their router.
+    "mixtral_8_7b_en": 2 * 32_000 * 4096
+    + 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 8 * 3 * 4096 * 14_336 + 8 * 4096 + 2 * 4096)
+    + 4096,
+    # Patches with bias, class token, positions, blocks, the last normalization.
+    "vit_base_patch16_224_imagenet": 16 * 16 * 3 * WIDTH
+    + WIDTH + WIDTH + (14 * 14 + 1) * WIDTH + 12 * BLOCK + 2 * WIDTH,
+}  # fmt: skip
 every_preset = pytest.mark.parametrize("preset", presets().values(), ids=presets())
 
 
@@ -21,6 +53,28 @@ def test_a_preset_says_how_its_backbone_is_built_and_where_that_is_from(preset: 
     assert preset.parameter_count > 0
     assert preset.sequence_length >= 0
     assert len(preset.source) > 10
+
+
+def test_there_are_presets_of_every_kind_of_model() -> None:
+    families = {preset.family for preset in presets().values()}
+    assert len(presets()) >= 60
+    assert families >= {
+        "albert", "bart", "bert", "bloom", "clip", "deberta_v3", "deit", "densenet", "distil_bert",
+        "electra", "f_net", "falcon", "gemma", "gemma3", "gpt2", "gpt_oss", "llama", "llama3",
+        "mistral", "mit", "mixtral", "opt", "phi3", "qwen", "qwen3", "qwen3_moe", "qwen_moe",
+        "resnet", "roberta", "sam", "smollm3", "stable_diffusion_3", "swin_transformer",
+        "t5", "vit", "whisper", "xlm_roberta",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "count"), COUNTS.items())
+def test_a_preset_has_as_many_parameters_as_its_formula_says(name: str, count: int) -> None:
+    assert find_preset(name).parameter_count == count
+
+
+def test_none_is_read_where_the_file_says_so() -> None:
+    assert find_preset("mistral_0.3_7b_en").config["sliding_window"] is None
+    assert find_preset("mistral_7b_en").config["sliding_window"] == 4096
 
 
 def test_a_preset_is_found_with_and_without_its_prefix() -> None:
@@ -52,3 +106,27 @@ def test_a_preset_that_is_left_out_says_why() -> None:
 
 def test_no_preset_is_both_there_and_left_out() -> None:
     assert not presets().keys() & left_out().keys()
+
+
+@pytest.mark.tf
+@pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("keras_hub") is None, reason="keras-hub is not installed"
+)
+def test_every_backbone_is_built_anew_and_the_file_says_what_came_out() -> None:
+    import importlib.metadata
+
+    version = importlib.metadata.version("keras-hub")
+    if version != keras_hub_version():
+        pytest.skip(f"presets.toml is of keras-hub {keras_hub_version()}, here is {version}")
+    paths = [str(ROOT / "src"), str(ROOT / "scripts"), *sys.path]
+    made = subprocess.run(
+        [sys.executable, "-m", "hub_presets.make", "--check"],
+        env=os.environ | {
+            "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "PYTHONPATH": os.pathsep.join(paths),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stdout + made.stderr

@@ -35,8 +35,9 @@ class Preset:
     backbone: str
     """A class of ``keras_hub.models``: ``GPT2Backbone``."""
     config: dict[str, object]
-    """The keyword arguments of the backbone, for its ``from_config``; layers inside it in Keras'
-    own form, ``{"class_name": "keras_hub>ViTDetBackbone", "config": {...}}``."""
+    """The keyword arguments of the backbone, for its ``from_config``, which changes what it is
+    given: give it a deep copy. Layers inside it are in Keras' own form,
+    ``{"class_name": "keras_hub>ViTDetBackbone", "config": {...}}``."""
     parameter_count: int
     """Parameters of the backbone, as keras-hub tells and as counted when it was built."""
     sequence_length: int
@@ -88,6 +89,11 @@ def find_preset(name: str) -> Preset:
     families = dict.fromkeys(preset.family for preset in known.values())
     remedy = f"did you mean {PREFIX}{near[0]}?" if near else f"families: {', '.join(families)}"
     raise UsageError(f"there is no keras-hub preset {plain!r}", remedy=remedy)
+
+
+def keras_hub_version() -> str:
+    """Return the version of keras-hub that built every preset when they were proven."""
+    return str(_file()["keras_hub"])
 
 
 def left_out() -> dict[str, str]:
