@@ -70,21 +70,21 @@ def _answered(families: list[str], *, check: bool) -> int:
 
 
 def told_by_keras_hub() -> Told:
-    """Read the parameter count of every preset that a backbone or a task of keras-hub has."""
+    """Read the parameter count of every preset that a backbone or a task of keras-hub has.
+
+    A class has those of its subclasses too, so that a preset may be told by two families.
+    """
     import keras_hub
 
     told: Told = {}
-    seen = set[str]()
     models: dict[str, Value] = vars(keras_hub.models)
-    for name in sorted(models, key=lambda name: not name.endswith("Backbone")):
-        where = getattr(models[name], "__module__", "").split(".")
+    for model in models.values():
+        where = getattr(model, "__module__", "").split(".")
         folder, family, _ = ["", "", *where][-3:]
         if folder != "models":
             continue
-        for preset, about in getattr(models[name], "presets", {}).items():
-            if preset not in seen:
-                seen.add(preset)
-                told.setdefault(family, {})[preset] = about.get("metadata", {}).get("params")
+        for preset, about in getattr(model, "presets", {}).items():
+            told.setdefault(family, {})[preset] = about.get("metadata", {}).get("params")
     return told
 
 

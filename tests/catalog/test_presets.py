@@ -6,10 +6,13 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from hub_presets.claims import merged, read_claims
+from hub_presets.table import with_none, written
 from tfdyno.catalog.presets import Preset, find_preset, keras_hub_version, left_out, presets
 from tfdyno.core.base.errors import UsageError
 
@@ -106,6 +109,46 @@ def test_a_preset_that_is_left_out_says_why() -> None:
 
 def test_no_preset_is_both_there_and_left_out() -> None:
     assert not presets().keys() & left_out().keys()
+
+
+def test_every_preset_is_what_is_written_by_hand_and_no_other() -> None:
+    claims = {name: claim for claim in read_claims() for name in claim.presets}
+    assert claims.keys() >= presets().keys()
+    for name, preset in presets().items():
+        claim = claims[name]
+        assert preset.config == with_none(claim.config)
+        assert (preset.family, preset.backbone) == (claim.family, claim.backbone)
+        assert preset.sequence_length == claim.sequence_length
+        assert preset.source.startswith(claim.source)
+    assert claims.keys() - presets().keys() <= left_out().keys(), "what differs is listed"
+
+
+def test_a_size_changes_what_its_family_says_also_inside_a_layer() -> None:
+    family: dict[str, object] = {"a": 1, "layer": {"config": {"width": 2, "depth": 3}}}
+    size: dict[str, object] = {"b": 4, "layer": {"config": {"depth": 5}}}
+    assert merged(family, size) == {"a": 1, "b": 4, "layer": {"config": {"width": 2, "depth": 5}}}
+    assert family["layer"] == {"config": {"width": 2, "depth": 3}}
+
+
+def test_a_preset_that_is_claimed_twice_is_refused(tmp_path: Path) -> None:
+    size = '[[gpt2.sizes]]\npresets = ["gpt2_base_en"]\nconfig = {}\n'
+    (tmp_path / "one.toml").write_text(
+        f'[gpt2]\nbackbone = "GPT2Backbone"\nsequence_length = 1\nsource = "s"\n{size}{size}'
+    )
+    with pytest.raises(UsageError) as caught:
+        read_claims(tmp_path)
+    assert str(caught.value).startswith("one.toml [gpt2] names gpt2_base_en a second time")
+
+
+def test_what_is_written_is_read_again() -> None:
+    row = {
+        "presets": ["a", 'b"'], "backbone": "B", "parameter_count": 12_345, "sequence_length": 0,
+        "source": "s", "config": {"on": True, "rate": 0.1, "size": "none", "list": [[1]], "d": {}},
+    }  # fmt: skip
+    text = written({"f": [row]}, {"why": ["c"]}, "1.2.3")
+    read = {"keras_hub": "1.2.3", "left_out": {"why": ["c"]}, "family": {"f": [row]}}
+    assert tomllib.loads(text) == read
+    assert "parameter_count = 12_345" in text
 
 
 @pytest.mark.tf
