@@ -15,6 +15,7 @@ from tfdyno.cli.workload_options import (
     workload_from,
 )
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import FineTune
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,3 +52,31 @@ def test_what_is_asked_of_tensorflow_is_told_to_the_trace() -> None:
     both = typed(SoftwareOptions, "--tf", "2.20", "--backend", "jax")
     with pytest.raises(UsageError, match="--tf and --backend jax contradict each other"):
         workload_from(named, CodeOptions(), software=both)
+
+
+def test_the_options_say_how_a_preset_is_trained() -> None:
+    words = "--task causal_lm --seq 512 --lora 8 --quantize int8".split()
+    given = typed(PredictOptions, "keras_hub:gpt2_base_en", *words)
+    made = workload_from(given, given.code, fine_tune=given.fine_tune)
+    assert made.hub
+    assert made.hub.fine_tune == FineTune(
+        task="causal_lm", sequence_length=512, lora_rank=8, quantize="int8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--lora", "0"), "LoRA rank 0 is not possible; give a whole number, 1 or more."),
+        (("--lora", "1.5"), "LoRA rank 1.5 is not possible; give a whole number, 1 or more."),
+        (("--seq", "0"), "sequence length 0 is not possible; give a whole number, 1 or more."),
+        (("--quantize", "int2"), "quantize mode 'int2' is not one of int8, float8; did you"),
+        (("--task", "clasifier"), "task 'clasifier' is not one of causal_lm, classifier; did"),
+    ],
+)
+def test_what_is_no_rank_length_mode_or_task_is_one_sentence(
+    words: tuple[str, ...], sentence: str
+) -> None:
+    with pytest.raises(UsageError) as told:
+        typed(PredictOptions, "keras_hub:gpt2_base_en", *words)
+    assert str(told.value).startswith(sentence)

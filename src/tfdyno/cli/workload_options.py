@@ -22,6 +22,7 @@ from tfdyno.core.base import settings
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import Route
+from tfdyno.core.choose.workload import HUB_TASKS, QUANTIZE_MODES
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
@@ -56,6 +57,27 @@ class CodeOptions:
     fit_number: int = FIT
     python: str | None = PYTHON
     unsafe: bool = UNSAFE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FineTuneOptions:
+    """How a preset of KerasHub is trained."""
+
+    task: str | None = option(
+        type=OneOf("task", HUB_TASKS),
+        help="Train a preset for this.  [default: what KerasHub has for it, causal_lm first]",
+    )
+    sequence_length: int | None = option(
+        "--seq", type=Whole("sequence length"),
+        help="Tokens of a sample of a preset.  [default: KerasHub's own]",
+    )  # fmt: skip
+    lora_rank: int | None = option(
+        "--lora", type=Whole("LoRA rank"), metavar="RANK",
+        help="Train a preset by adapters of this rank alone.",
+    )  # fmt: skip
+    quantize: str | None = option(
+        type=OneOf("quantize mode", QUANTIZE_MODES), help="Hold a preset's weights so."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +118,7 @@ class PredictOptions(WorkloadOptions):
     )  # fmt: skip
     link: str | None = option(type=Filled(), metavar="SLUG", help="Interconnect between replicas.")
     code: CodeOptions = group(CodeOptions)
+    fine_tune: FineTuneOptions = group(FineTuneOptions)
     software: SoftwareOptions = group(SoftwareOptions)
     fresh: bool = flag(help="Trace again, whatever the cache has.")
     no_card_file: bool = flag(help="Leave out what tfdyno calibrate found.")
@@ -113,8 +136,10 @@ def workload_from(
     mode: str = "train",
     precision: str | None = None,
     software: SoftwareOptions | None = None,
+    fine_tune: FineTuneOptions | None = None,
 ) -> Workload:
     """Return the workload that the shared options describe; raises ``UsageError``."""
+    from tfdyno.core.choose.workload import FineTune
     from tfdyno.jobs.choose.reference import parse_reference
 
     arguments, reference = named.script_arguments, named.workload
@@ -134,6 +159,14 @@ def workload_from(
         python=code.python or "",
         allow_unsafe=code.unsafe,
         software=_asked(software) if software else "",
+        fine_tune=FineTune(
+            task=fine_tune.task or "",
+            sequence_length=fine_tune.sequence_length or 0,
+            lora_rank=fine_tune.lora_rank or 0,
+            quantize=fine_tune.quantize or "",
+        )
+        if fine_tune
+        else None,
     )
 
 

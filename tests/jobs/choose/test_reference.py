@@ -1,10 +1,13 @@
+import json
 from pathlib import Path
 
 import pytest
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.choose.workload import WorkloadKind
-from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.core.choose.workload import FineTune, WorkloadKind
+from tfdyno.jobs.choose.reference import option_words, parse_reference
+
+GPT2 = "keras_hub:gpt2_base_en"
 
 
 @pytest.fixture(autouse=True)
@@ -78,3 +81,70 @@ def test_the_identity_of_a_workload_changes_with_every_field() -> None:
         parse_reference("train.py:build"),
     ]
     assert len({plain.id, *(other.id for other in others)}) == 6
+
+
+def test_a_preset_is_its_class_and_the_arguments_of_that() -> None:
+    asked = FineTune(task="causal_lm", sequence_length=1024, lora_rank=8, quantize="int8")
+    found = parse_reference(GPT2, fine_tune=asked)
+    assert (found.reference, found.kind) == (GPT2, "preset")
+    assert found.hub
+    assert (found.hub.backbone, found.hub.longest) == ("GPT2Backbone", 1024)
+    assert json.loads(found.hub.config)["vocabulary_size"] == 50_257
+    assert found.hub.fine_tune == asked
+
+
+def test_the_words_of_a_preset_name_it_again() -> None:
+    asked = FineTune(task="causal_lm", sequence_length=512, lora_rank=8, quantize="int8")
+    typed = "--task causal_lm --seq 512 --lora 8 --quantize int8"
+    assert option_words(parse_reference(GPT2, fine_tune=asked)) == typed.split()
+    assert option_words(parse_reference(GPT2, fine_tune=FineTune())) == []
+
+
+def test_every_choice_of_a_fine_tune_is_another_workload() -> None:
+    choices = (FineTune(), FineTune(lora_rank=8), FineTune(lora_rank=4), FineTune(quantize="int8"),
+               FineTune(sequence_length=512), FineTune(task="causal_lm"))  # fmt: skip
+    assert len({parse_reference(GPT2, fine_tune=one).id for one in choices}) == len(choices)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "sentence"),
+    [
+        (
+            "keras_hub:gpt2_bas_en",
+            FineTune(),
+            "there is no keras-hub preset 'gpt2_bas_en'; did you mean keras_hub:gpt2_base_en?",
+        ),
+        (
+            GPT2,
+            FineTune(sequence_length=1025),
+            "keras_hub:gpt2_base_en takes no 1025 tokens: its samples have 1024 tokens at most; "
+            "give --seq 1024 or less.",
+        ),
+        (
+            GPT2,
+            FineTune(quantize="int2"),
+            "quantize mode 'int2' is not one of int8, float8; did you mean int8?",
+        ),
+        (GPT2, FineTune(task="causal"), "task 'causal' is not one of causal_lm, classifier; did"),
+        (
+            "task:lstm",
+            FineTune(lora_rank=4),
+            "task:lstm is trained as its own code says: --task, --seq, --lora and --quantize go "
+            "with keras_hub:PRESET; leave them out, or name a preset: keras_hub:gpt2_base_en.",
+        ),
+        (
+            GPT2,
+            None,
+            "keras_hub:gpt2_base_en is a model for tfdyno estimate, advise and memory alone: a "
+            "preset brings no data and tfdyno loads no weights; give a script that loads it and "
+            "calls fit.",
+        ),
+        ("keras_hub:", FineTune(), "'keras_hub:' names no workload"),
+    ],
+)
+def test_what_no_preset_takes_is_one_sentence(
+    text: str, asked: FineTune | None, sentence: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_reference(text, fine_tune=asked)
+    assert str(caught.value).startswith(sentence)

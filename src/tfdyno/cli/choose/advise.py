@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def advise(options: Options) -> Answer:
     """Rank GPUs and cloud offers for a training run, with the cost.
 
-    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
-    task:bert-base. Arguments of a script follow after --. With --scenario serve,
-    --requests-per-day and --p99-ms it sizes a service instead.
+    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50, a standard task like
+    task:bert-base or a preset like keras_hub:gpt2_base_en. Arguments of a script follow after --.
+    With --scenario serve, --requests-per-day and --p99-ms it sizes a service instead.
     """
     from tfdyno.core.base.collection import nothing_collected
     from tfdyno.jobs.choose.advise import advise as answer_of
@@ -88,7 +88,7 @@ def _request(options: Options) -> Request:
     return Request(
         workload=workload_from(
             options, options.code, mode="infer" if options.scenario in INFERENCE else "train",
-            precision=options.precision, software=options.software,
+            precision=options.precision, software=options.software, fine_tune=options.fine_tune,
         ),
         conditions=conditions_of(options),
         batch_size=options.batch_size or 0,

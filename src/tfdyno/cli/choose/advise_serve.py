@@ -94,7 +94,7 @@ def _request(options: Options) -> SizeRequest:
     return SizeRequest(
         workload=workload_from(
             options, options.code, mode="infer", precision=options.precision,
-            software=options.software,
+            software=options.software, fine_tune=options.fine_tune,
         ),
         goal=_goal(options),
         conditions=conditions_of(options),

@@ -56,8 +56,8 @@ class _Options(PredictOptions):
 def estimate(options: _Options) -> Answer:
     """Predict time and memory of a step on one GPU or many.
 
-    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
-    task:bert-base. Arguments of a script follow after --.
+    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50, a standard task like
+    task:bert-base or a preset like keras_hub:gpt2_base_en. Arguments of a script follow after --.
     """
     from tfdyno.jobs.choose.estimate import EstimateRequest, check
     from tfdyno.jobs.choose.estimate import estimate as answer_of
@@ -73,7 +73,7 @@ def estimate(options: _Options) -> Answer:
     request = EstimateRequest(
         workload=workload_from(
             options, options.code, mode=options.mode, precision=options.precision,
-            software=options.software,
+            software=options.software, fine_tune=options.fine_tune,
         ),
         gpus=cards_named(options.gpu),
         batch_size=options.batch_size or 0,

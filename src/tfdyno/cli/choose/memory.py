@@ -13,7 +13,13 @@ from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag, given, group, option
 from tfdyno.cli.options import JSON, LANG, QUIET, Filled, NewFile, OneOf, Whole, check_writable
 from tfdyno.cli.progress import progress_line
-from tfdyno.cli.workload_options import CodeOptions, SoftwareOptions, WorkloadOptions, workload_from
+from tfdyno.cli.workload_options import (
+    CodeOptions,
+    FineTuneOptions,
+    SoftwareOptions,
+    WorkloadOptions,
+    workload_from,
+)
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
@@ -57,6 +63,7 @@ class _Options:
         type=NewFile(), metavar="FILE", help="Write a page with the figures."
     )
     code: CodeOptions = group(CodeOptions)
+    fine_tune: FineTuneOptions = group(FineTuneOptions)
     software: SoftwareOptions = group(SoftwareOptions)
     fresh: bool = flag(help="Trace again, whatever the cache has.")
     lang: Language | None = LANG
@@ -69,10 +76,10 @@ class _Options:
 def memory(options: _Options) -> Answer:
     """Show where the memory of a step goes, and plan how to fit a card.
 
-    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
-    task:bert-base. Arguments of a script follow after --. With --log the report of a run that ran
-    out of memory is read, alone or beside a workload. Exit code 1 means that nothing that was
-    weighed for a plan fits, or that the log shows an error.
+    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50, a standard task like
+    task:bert-base or a preset like keras_hub:gpt2_base_en. Arguments of a script follow after --.
+    With --log the report of a run that ran out of memory is read, alone or beside a workload. Exit
+    code 1 means that nothing that was weighed for a plan fits, or that the log shows an error.
     """
     from tfdyno.core.base.version import VERSION
     from tfdyno.jobs.memory.weigh import check
@@ -136,8 +143,9 @@ def _workload(options: _Options) -> Workload | None:
         return None
     named = WorkloadOptions(workload=options.workload, script_arguments=options.script_arguments)
     return workload_from(
-        named, options.code, precision=options.precision, software=options.software
-    )
+        named, options.code, precision=options.precision, software=options.software,
+        fine_tune=options.fine_tune,
+    )  # fmt: skip
 
 
 def _check_files(options: _Options, asked: Asked) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Mode = Literal["train", "infer"]
-WorkloadKind = Literal["script", "function", "keras_file", "application", "task", "step_function"]
+WorkloadKind = Literal[
+    "script", "function", "keras_file", "application", "task", "preset", "step_function"
+]
 TensorRole = Literal[
     "weight", "state", "optimizer", "input", "target", "sample_weight", "constant", "other"
 ]
@@ -18,13 +20,47 @@ NO_FIT = "has no call {number} of fit"
 """What the error ends with where a script goes to its end without so many calls."""
 
 
+HUB_TASKS = ("causal_lm", "classifier")
+"""What a preset is trained for."""
+QUANTIZE_MODES = ("int8", "float8")
+"""Modes of Keras' ``quantize`` that ask for no data, and whose values a trace need not compute."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FineTune:
+    """How a preset of KerasHub is trained."""
+
+    task: str = ""
+    """One of ``HUB_TASKS``; empty: what KerasHub has for the model, ``causal_lm`` first."""
+    sequence_length: int = 0
+    """Tokens of a sample; 0: as many as KerasHub's own preprocessing gives, if the model takes
+    them."""
+    lora_rank: int = 0
+    """Width of the adapters, which alone are trained then; 0: every weight is."""
+    quantize: str = ""
+    """One of ``QUANTIZE_MODES``; empty: weights stay what the precision makes them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubModel:
+    """A model of KerasHub by its configuration, which is all that a trace needs of a preset."""
+
+    backbone: str
+    """``GPT2Backbone``, a class of ``keras_hub.models``."""
+    config: str
+    """Arguments of the class as JSON."""
+    longest: int
+    """Tokens of the longest sample that it takes; 0: none is told."""
+    fine_tune: FineTune
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """A reference to a model and how it is run; the batch size is not part of it."""
 
     reference: str
     """The workload as typed: ``train.py``, ``file.py:function``, ``model.keras``,
-    ``keras:ResNet50``, ``task:bert-base``."""
+    ``keras:ResNet50``, ``task:bert-base``, ``keras_hub:gpt2_base_en``."""
     kind: WorkloadKind
     mode: Mode = "train"
     precision: str = ""
@@ -44,6 +80,8 @@ class Workload:
     """Keras optimizer to take instead, which learns differently; empty: the workload's own."""
     remat: str = ""
     """What is computed again in the backward pass, as a recipe says it; empty: nothing."""
+    hub: HubModel | None = None
+    """What ``keras_hub:…`` names; None: it is another kind."""
     software: str = ""
     """Release that answers are for (``tensorflow 2.15``, ``jax``); empty: the one that is installed
     where the code runs, else the newest."""

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tfdyno.catalog.generations import software_from
+from tfdyno.catalog.presets import PREFIX, find_preset
 from tfdyno.catalog.tasks import find_task
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.choose.workload import Mode, Workload, WorkloadKind
+from tfdyno.core.choose.workload import (
+    HUB_TASKS,
+    QUANTIZE_MODES,
+    FineTune,
+    HubModel,
+    Mode,
+    Workload,
+    WorkloadKind,
+)
 from tfdyno.probe.base.near import meant
 
 FORMS = (
-    "script.py, file.py:function, package.module:function, model.keras, keras:ResNet50 "
-    "or task:resnet18-cifar10"
+    "script.py, file.py:function, package.module:function, model.keras, keras:ResNet50, "
+    "task:resnet18-cifar10 or keras_hub:gpt2_base_en"
 )
 
 
@@ -29,13 +39,34 @@ def parse_reference(
     python: str = "",
     allow_unsafe: bool = False,
     software: str = "",
+    fine_tune: FineTune | None = None,
 ) -> Workload:
     """Read the workload that ``text`` names; whether a function or model exists shows in the trace.
+
+    Args:
+        text: As typed.
+        mode: Train or infer.
+        precision: As the other arguments a field of ``Workload``.
+        input_shapes: As ``precision``.
+        input_spec: As ``precision``.
+        script_arguments: As ``precision``.
+        fit_number: As ``precision``.
+        python: As ``precision``.
+        allow_unsafe: As ``precision``.
+        software: As ``precision``.
+        fine_tune: How a preset of KerasHub is trained; None: presets are refused.
 
     Raises:
         UsageError: The text has no known form, or its file does not exist.
     """
     kind = _kind(text)
+    hub = _hub_model(text, fine_tune) if kind == "preset" else None
+    if kind != "preset" and fine_tune not in (None, FineTune()):
+        raise UsageError(
+            f"{text} is trained as its own code says",
+            why="--task, --seq, --lora and --quantize go with keras_hub:PRESET",
+            remedy="leave them out, or name a preset: keras_hub:gpt2_base_en",
+        )
     if input_spec:
         if kind != "function":
             raise UsageError("--input-spec goes with a step function", remedy="give file.py:step")
@@ -58,6 +89,7 @@ def parse_reference(
         fit_number=fit_number,
         python=python,
         allow_unsafe=allow_unsafe,
+        hub=hub,
         software=software,
     )
 
@@ -68,7 +100,18 @@ def option_words(workload: Workload) -> list[str]:
     for shape in workload.input_shapes:
         words += ["--input-shape", ",".join(map(str, shape)) or "()"]
     words += ["--python", workload.python] if workload.python else []
+    words += _fine_tune_words(workload.hub.fine_tune) if workload.hub else []
     return [*words, *(["--unsafe"] if workload.allow_unsafe else [])]
+
+
+def _fine_tune_words(chosen: FineTune) -> list[str]:
+    typed = {
+        "--task": chosen.task,
+        "--seq": chosen.sequence_length,
+        "--lora": chosen.lora_rank,
+        "--quantize": chosen.quantize,
+    }
+    return [word for name, value in typed.items() if value for word in (name, str(value))]
 
 
 def script_words(workload: Workload) -> list[str]:
@@ -80,6 +123,8 @@ def _kind(text: str) -> WorkloadKind:
     place, colon, name = text.partition(":")
     if place == "keras" and name:
         return "application"
+    if text.startswith(PREFIX) and name:
+        return "preset"
     if place == "task" and name:
         find_task(name)
         return "task"
@@ -95,6 +140,33 @@ def _kind(text: str) -> WorkloadKind:
     if colon and name and all(part.isidentifier() for part in place.split(".")):
         return "function"
     raise UsageError(f"{text!r} names no workload", remedy=f"give {FORMS}")
+
+
+def _hub_model(text: str, fine_tune: FineTune | None) -> HubModel:
+    """Return the model of a preset, and how it is trained; raises ``UsageError``."""
+    preset = find_preset(text)
+    if fine_tune is None:
+        raise UsageError(
+            f"{text} is a model for tfdyno estimate, advise and memory alone",
+            why="a preset brings no data and tfdyno loads no weights",
+            remedy="give a script that loads it and calls fit",
+        )
+    if fine_tune.task:
+        settings.one_of(fine_tune.task, HUB_TASKS, "task")
+    if fine_tune.quantize:
+        settings.one_of(fine_tune.quantize, QUANTIZE_MODES, "quantize mode")
+    if preset.sequence_length and fine_tune.sequence_length > preset.sequence_length:
+        raise UsageError(
+            f"{text} takes no {fine_tune.sequence_length} tokens",
+            why=f"its samples have {preset.sequence_length} tokens at most",
+            remedy=f"give --seq {preset.sequence_length} or less",
+        )
+    return HubModel(
+        backbone=preset.backbone,
+        config=json.dumps(preset.config, sort_keys=True),
+        longest=preset.sequence_length,
+        fine_tune=fine_tune,
+    )
 
 
 def _check_file(path: Path) -> None:

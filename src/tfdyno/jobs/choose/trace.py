@@ -229,6 +229,9 @@ def _traced(own: _Tracing) -> _Made:
         return _by_tensorflow(own, "parts are computed again by means of TensorFlow")
     found = own.by_path(request)
     made = found.trace
+    if isinstance(made, Failure) and request.workload.kind == "preset":
+        # TensorFlow makes real weights, which this machine need not have room for.
+        raise UsageError(made.what, why=made.why, remedy=made.remedy)
     if isinstance(made, Failure):
         own.progress("tracing with TensorFlow instead")
         return _by_tensorflow(own, f"not traceable on the JAX backend: {made.error}")
@@ -293,7 +296,7 @@ def _check_version(python: str) -> None:
 
 def _key(workload: Workload, batch_size: int | None, python: str, lowering: Lowering) -> str:
     """Return all that is known before a trace and decides it; ``_current`` checks the files."""
-    place = Path.cwd() if workload.kind not in ("application", "task") else ""
+    place = Path.cwd() if workload.kind not in ("application", "task", "preset") else ""
     chosen = [os.environ.get(name) for name in ("KERAS_HOME", "TF_USE_LEGACY_KERAS")]
     parts = (workload, batch_size, python, lowering, place, *chosen, code_digest())
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

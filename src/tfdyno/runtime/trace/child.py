@@ -112,7 +112,7 @@ def _no_sklearn(workload: Workload) -> Iterator[None]:
 
     Keras needs it for ``keras.wrappers`` alone, which only the user's code can name.
     """
-    if workload.kind not in ("application", "task") or "sklearn" in sys.modules:
+    if workload.kind not in ("application", "task", "preset") or "sklearn" in sys.modules:
         yield
         return
     hidden: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]

@@ -20,6 +20,7 @@ from tfdyno.runtime.base.keras_internals import ARCHITECTURES, auto_jit_as_on_a_
 from tfdyno.runtime.base.replaced import to_the_end
 from tfdyno.runtime.workload import capture
 from tfdyno.runtime.workload.dataspec import DataSpec, of_dataset, with_batch_size
+from tfdyno.runtime.workload.presets import preset, preset_notes
 from tfdyno.runtime.workload.standins import stand_in
 from tfdyno.runtime.workload.strategy_free import note_strategies, strategy_note
 
@@ -63,6 +64,8 @@ def load(workload: Workload) -> Subject:
         model, title, data = _LOADERS[workload.kind](workload)
         with user_code(title):
             data = data and with_batch_size(data)
+        if workload.kind == "preset":
+            notes += preset_notes(workload, data)
         if workload.mode == "train" and not getattr(model, "compiled", False):
             notes.append(default_compile(model, named=workload.kind != "application"))
         if workload.optimizer:
@@ -246,6 +249,7 @@ _LOADERS = {
     "application": application,
     "function": _function,
     "keras_file": _keras_file,
+    "preset": preset,
     "script": _script,
     "task": _task,
 }

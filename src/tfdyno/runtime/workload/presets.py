@@ -1,0 +1,192 @@
+"""A preset of KerasHub as a compiled model without weights, and the batch that it is trained on."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import json
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.process.failure import first_line
+from tfdyno.runtime.workload.dataspec import DataSpec, Leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.base.untyped import Model, Module, Tensor, Value
+    from tfdyno.core.choose.workload import FineTune, HubModel, Workload
+
+TASKS = {"causal_lm": ("CausalLM",), "classifier": ("TextClassifier", "ImageClassifier")}
+"""Classes of ``keras_hub.models`` that train for a task; a model has one of a kind at most."""
+CLASSES = 2
+"""Of a classifier."""
+TOKENS = 512
+"""Of a sample, where the preprocessing of a model does not tell."""
+RATE = 5e-5
+_TENSORFLOW = ("tensorflow", "tensorflow_text")
+
+
+def preset(workload: Workload) -> tuple[Any, str, DataSpec]:
+    """Return the compiled model of a preset, its title, and the shapes of a batch.
+
+    Raises:
+        UsageError: KerasHub is not installed, has no such model, or cannot build it.
+    """
+    hub = _hub(workload)
+    models = _models(workload.reference)
+    backbone = getattr(models, hub.backbone, None)
+    if backbone is None:
+        raise _unlike(workload, f"it has no {hub.backbone}")
+    task = _task_class(workload, models, backbone)
+    try:
+        model = _built(hub, backbone, task)
+    except Exception as error:
+        raise _unlike(workload, f"{type(error).__name__}: {first_line(error)}") from None
+    title = workload.reference.partition(":")[2] + _how(hub.fine_tune)
+    return model, title, _batch(model, hub, task)
+
+
+def preset_notes(workload: Workload, data: DataSpec | None) -> list[str]:
+    """Return what was assumed of the training of a preset, as sentences."""
+    chosen, notes = _hub(workload).fine_tune, []
+    lengths = [size for leaf in _text(data) for size in leaf.shape[:1] if size] if data else []
+    if not chosen.sequence_length and lengths:
+        length = f"{max(lengths):,} tokens, as KerasHub cuts them"
+        notes.append(f"Assumed samples of {length}; --seq names another length.")
+    if workload.mode == "infer":
+        return notes
+    notes.append("Assumed AdamW.")
+    if chosen.quantize == "int8" and not chosen.lora_rank:
+        notes.append("Weights in int8 are not trained: --lora trains adapters beside them.")
+    return notes
+
+
+def _hub(workload: Workload) -> HubModel:
+    assert workload.hub
+    return workload.hub
+
+
+def _models(reference: str) -> Module:
+    if find_spec("keras_hub") is None:
+        raise UsageError(
+            f"{reference} needs KerasHub",
+            why=f"the package keras-hub is not installed for {sys.executable}",
+            remedy="pip install 'tfdyno[hub]', or name an interpreter that has it with --python",
+        )
+    try:
+        with _without_tensorflow():
+            return importlib.import_module("keras_hub").models
+    except ImportError as error:
+        raise UsageError(
+            "KerasHub is installed but cannot be imported",
+            why=first_line(error), remedy="pip install 'tfdyno[hub]'",
+        ) from None  # fmt: skip
+
+
+@contextlib.contextmanager
+def _without_tensorflow() -> Iterator[None]:
+    """Let KerasHub find no TensorFlow on JAX: it prepares text by it, which needs 3 s to import."""
+    import keras
+
+    on_jax = keras.backend.backend() == "jax"
+    hidden = [name for name in _TENSORFLOW if on_jax and name not in sys.modules]
+    modules: Any = sys.modules
+    modules.update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del modules[name]
+
+
+def _task_class(workload: Workload, models: Module, backbone: type) -> Value:
+    """Return the class that trains this backbone for the task, or for what there is."""
+    asked = _hub(workload).fine_tune.task
+    found = {
+        task: one
+        for task, names in TASKS.items()
+        for one in vars(models).values()
+        if getattr(one, "backbone_cls", None) is backbone
+        and issubclass(one, tuple(getattr(models, name) for name in names))
+    }
+    chosen = asked or next(iter(found), "")
+    if chosen in found:
+        return found[chosen]
+    raise UsageError(
+        f"KerasHub has no {asked or 'task'} for {workload.reference}"
+        + ("" if asked else f" among {', '.join(TASKS)}"),
+        remedy=f"give --task {next(iter(found))}" if found else "give a script that trains it",
+    )
+
+
+def _built(hub: HubModel, backbone: Value, task: Value) -> Value:
+    """Build, quantize, add adapters and compile, in the order in which KerasHub's guides do."""
+    import keras
+
+    chosen = hub.fine_tune
+    classes = {} if _is_causal(task) else {"num_classes": CLASSES}
+    model = task(
+        backbone=backbone.from_config(json.loads(hub.config)), preprocessor=None, **classes
+    )
+    if chosen.quantize:
+        model.quantize(chosen.quantize)
+    if chosen.lora_rank:
+        model.backbone.enable_lora(chosen.lora_rank)
+    model.compile(optimizer=keras.optimizers.AdamW(RATE))
+    return model
+
+
+def _is_causal(task: Value) -> bool:
+    models = importlib.import_module("keras_hub").models
+    return issubclass(task, models.CausalLM)
+
+
+def _how(chosen: FineTune) -> str:
+    """Return what makes the model another than the preset's own, for its title."""
+    parts = [f"LoRA {chosen.lora_rank}"] if chosen.lora_rank else []
+    parts += [chosen.quantize] if chosen.quantize else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _batch(model: Model, hub: HubModel, task: Value) -> DataSpec:
+    """Return what KerasHub's preprocessing gives ``fit``: tokens, labels and their weights."""
+    length = hub.fine_tune.sequence_length or _own_length(hub, task)
+
+    def leaf(tensor: Tensor) -> Leaf:
+        sizes, dtype = tuple(tensor.shape[1:]), str(tensor.dtype)
+        if "float" not in dtype:
+            sizes = tuple(length if size is None else size for size in sizes)
+        return Leaf(shape=sizes, dtype=dtype, name=tensor.name)
+
+    given = model.input
+    x = {key: leaf(one) for key, one in given.items()} if isinstance(given, dict) else leaf(given)
+    if not _is_causal(task):
+        return DataSpec(x=x, y=Leaf(shape=(), dtype="int32", name="label"))
+    labels = Leaf(shape=(length,), dtype="int32", name="next_token_ids")
+    return DataSpec(x=x, y=labels, sample_weight=Leaf(shape=(length,), dtype="bool"))
+
+
+def _text(data: DataSpec) -> list[Leaf]:
+    parts = data.x.values() if isinstance(data.x, dict) else (data.x,)
+    return [leaf for leaf in parts if "float" not in leaf.dtype]
+
+
+def _own_length(hub: HubModel, task: Value) -> int:
+    """Return the length to which KerasHub cuts and pads, as far as the model goes."""
+    usual: Any = TOKENS
+    if task.preprocessor_cls:
+        arguments = inspect.signature(task.preprocessor_cls.__init__).parameters
+        usual = getattr(arguments.get("sequence_length"), "default", TOKENS)
+    return min(filter(None, (usual, hub.longest)))
+
+
+def _unlike(workload: Workload, why: str) -> UsageError:
+    version = importlib.import_module("keras_hub").__version__
+    return UsageError(
+        f"KerasHub {version} cannot build {workload.reference}",
+        why=why, remedy="pip install 'tfdyno[hub]', whose version the presets are of",
+    )  # fmt: skip

@@ -1,0 +1,138 @@
+"""Presets of KerasHub: GPT-2's variables counted by hand, with and without adapters."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import FineTune
+from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.jobs.choose.trace import trace
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.workload import Mode, Trace
+
+SOURCE = Path(__file__).parents[3] / "src"
+WIDTH, HEADS, HEAD, LAYERS = 768, 12, 64, 12
+PARAMETERS = 124_439_808
+"""As OpenAI's GPT-2 small has; the head is the embedding of the words once more."""
+RANK = 8
+ADAPTED = LAYERS * 2 * (WIDTH * HEADS * RANK + RANK * HEAD + WIDTH)
+"""Query and value of each layer: a kernel (width, heads, head) as (width, heads, rank) times
+(rank, head), and the bias, which stays trained."""
+COUNTERS = 8
+"""Bytes of the optimizer's counter of steps and learning rate."""
+
+hub = pytest.mark.skipif(find_spec("keras_hub") is None, reason="KerasHub is not installed")
+
+
+@cache
+def traced(name: str, asked: FineTune, mode: Mode = "train") -> Trace:
+    return trace(parse_reference(f"keras_hub:{name}", mode=mode, fine_tune=asked)).trace
+
+
+def bytes_of(found: Trace, *roles: str) -> int:
+    return sum(one.bytes for one in found.tensors if one.role in roles)
+
+
+def shapes_of(found: Trace, role: str) -> dict[str, tuple[tuple[int, ...], str]]:
+    own = [one for one in found.tensors if one.role == role]
+    return {one.name: (one.shape[1:], one.dtype) for one in own}
+
+
+@hub
+def test_a_full_fine_tune_trains_every_weight_with_two_states_of_adamw() -> None:
+    found = traced("gpt2_base_en", FineTune(sequence_length=64))
+    assert (found.title, found.path, found.optimizer) == ("gpt2_base_en", "jax", "adam_w")
+    assert found.parameter_count == found.trainable_parameter_count == PARAMETERS
+    assert bytes_of(found, "weight") == 4 * PARAMETERS
+    assert bytes_of(found, "optimizer") == 8 * PARAMETERS + COUNTERS
+
+
+@hub
+def test_adapters_alone_are_trained_and_have_states() -> None:
+    found = traced("gpt2_base_en", FineTune(sequence_length=64, lora_rank=RANK))
+    assert found.title == "gpt2_base_en (LoRA 8)"
+    assert found.trainable_parameter_count == ADAPTED == 1_800_192
+    assert bytes_of(found, "weight") == 4 * ADAPTED
+    assert bytes_of(found, "optimizer") == 8 * ADAPTED + COUNTERS
+    biases = LAYERS * 2 * WIDTH
+    assert found.parameter_count == PARAMETERS + ADAPTED - biases
+
+
+@hub
+def test_a_quantized_model_holds_its_kernels_in_a_byte_each() -> None:
+    asked = FineTune(sequence_length=64, lora_rank=RANK, quantize="int8")
+    found = traced("gpt2_base_en", asked)
+    kernels = LAYERS * 12 * WIDTH**2 + 50_257 * WIDTH
+    assert sum(one.bytes for one in found.tensors if one.dtype == "int8") == kernels
+    assert found.trainable_parameter_count == ADAPTED
+    alone = traced("gpt2_base_en", FineTune(sequence_length=64, quantize="int8"))
+    assert alone.trainable_parameter_count == PARAMETERS - kernels
+    assert alone.warnings[-1].startswith("Weights in int8 are not trained: --lora trains")
+
+
+@hub
+def test_a_batch_is_what_the_preprocessing_of_a_language_model_gives() -> None:
+    found = traced("gpt2_base_en", FineTune(sequence_length=64))
+    tokens = ((64,), "int32")
+    assert shapes_of(found, "input") == {
+        "input/token_ids": tokens,
+        "input/padding_mask": tokens,
+    }
+    assert shapes_of(found, "target") == {"target": tokens}
+    assert shapes_of(found, "sample_weight") == {"sample_weight": ((64,), "bool")}
+    assert found.loss == "sparse_categorical_crossentropy"
+
+
+@hub
+def test_a_model_without_a_head_for_words_is_a_classifier_of_two_by_itself() -> None:
+    found = traced("bert_tiny_en_uncased", FineTune())
+    assert shapes_of(found, "target") == {"target": ((), "int32")}
+    assert not shapes_of(found, "sample_weight")
+    assert {shape for shape, _ in shapes_of(found, "input").values()} == {(512,)}
+    assert found.warnings[0] == (
+        "Assumed samples of 512 tokens, as KerasHub cuts them; --seq names another length."
+    )
+    head = 128 * 2 + 2
+    assert found.parameter_count == 4_385_920 + head
+
+
+@hub
+def test_the_forward_pass_has_no_labels() -> None:
+    found = traced("bert_tiny_en_uncased", FineTune(sequence_length=32), "infer")
+    assert {one.role for one in found.tensors} <= {"weight", "state", "input"}
+    assert found.warnings == ()
+
+
+@hub
+def test_a_task_that_a_model_has_not_is_one_sentence() -> None:
+    with pytest.raises(UsageError) as told:
+        traced("gpt2_base_en", FineTune(task="classifier"))
+    assert str(told.value) == (
+        "KerasHub has no classifier for keras_hub:gpt2_base_en; give --task causal_lm."
+    )
+
+
+def test_without_kerashub_a_sentence_says_what_to_install() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    probe = [sys.executable, "-c", "import importlib.util as u, sys; "
+             "sys.exit(u.find_spec('keras_hub') is not None)"]  # fmt: skip
+    if subprocess.run(probe, env=environment, check=False).returncode:
+        pytest.skip("KerasHub is installed beside tfdyno")
+    words = "estimate keras_hub:gpt2_base_en --gpu l4 --quiet".split()
+    done = subprocess.run(
+        [sys.executable, "-m", "tfdyno", *words],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tfdyno: keras_hub:gpt2_base_en needs KerasHub: the package ")
+    assert "pip install 'tfdyno[hub]'" in done.stderr
