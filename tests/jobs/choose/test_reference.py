@@ -123,7 +123,7 @@ def test_every_choice_of_a_fine_tune_is_another_workload() -> None:
         (
             GPT2,
             FineTune(quantize="int2"),
-            "quantize mode 'int2' is not one of int8, float8; did you mean int8?",
+            "quantize mode 'int2' is not one of int8, int4, float8; did you mean int8?",
         ),
         (GPT2, FineTune(task="causal"), "task 'causal' is not one of causal_lm, classifier; did"),
         (

@@ -42,8 +42,12 @@ NAMES = {
     f"{SRC}.models.functional.Functional": None,
     f"{SRC}.models.functional.Functional.call": "inputs training mask",
     f"{SRC}.ops.function.Function._run_through_graph": "inputs operation_fn",
+    f"{SRC}.quantizers.abs_max_quantize": "to_numpy",
+    f"{SRC}.quantizers.abs_max_quantize_grouped_with_zero_point": "to_numpy",
+    f"{SRC}.quantizers.pack_int4": "arr axis dtype",
     f"{SRC}.quantizers.quantizers.abs_max_quantize": "to_numpy",
     f"{SRC}.quantizers.quantizers.abs_max_quantize_grouped_with_zero_point": "to_numpy",
+    f"{SRC}.quantizers.quantizers.pack_int4": "arr axis dtype",
     f"{SRC}.random.seed_generator.global_seed_generator": "",
     "keras.Model._resolve_auto_jit_compile": "self",
     f"{SRC}.trainers.trainer.model_supports_jit": "model",
@@ -86,6 +90,10 @@ CHANGES: dict[str, tuple[Callable[[], AbstractContextManager[None]], list[str]]]
     "numpy_quantizers_changed": (
         lambda: internals.numpy_quantizers_changed(_twice),
         [name for name in NAMES if "abs_max" in name],
+    ),
+    "int4_packing_changed": (
+        lambda: internals.int4_packing_changed(_twice),
+        [name for name in NAMES if "pack_int4" in name],
     ),
     "downloads_changed": (
         lambda: internals.downloads_changed(_twice), [f"{SRC}.utils.file_utils.get_file"],

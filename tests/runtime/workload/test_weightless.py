@@ -92,8 +92,8 @@ def test_a_quantized_model_has_the_variables_and_policies_that_keras_gives_it(ca
     assert any("int" in dtype for _, dtype, _, _ in found["rows"])
 
 
-@pytest.mark.parametrize("case", ["int8", "lora", "layer"])
-def test_quantizing_to_int8_makes_no_value_of_any_kernel(case: str) -> None:
+@pytest.mark.parametrize("case", ["int8", "int4", "lora", "layer"])
+def test_quantizing_makes_no_value_of_any_kernel(case: str) -> None:
     found = results()[case]
     assert found["made"] == 0
     assert found["plain"]["made"] >= 14  # an embedding, two blocks of six kernels, a head

@@ -22,7 +22,7 @@ NO_FIT = "has no call {number} of fit"
 
 HUB_TASKS = ("causal_lm", "classifier")
 """What a preset is trained for."""
-QUANTIZE_MODES = ("int8", "float8")
+QUANTIZE_MODES = ("int8", "int4", "float8")
 """Modes of Keras' ``quantize`` that ask for no data, and whose values a trace need not compute."""
 
 

@@ -295,10 +295,24 @@ def variables_left_empty() -> Change[None]:
 
 def numpy_quantizers_changed(change: Callable[[Function], Function]) -> Change[None]:
     """Change the functions that quantize in numpy where they are asked to, as layers find them."""
-    from keras.src.quantizers import quantizers
-
     names = ("abs_max_quantize", "abs_max_quantize_grouped_with_zero_point")
-    return replaced(*((quantizers, name, change(getattr(quantizers, name))) for name in names))
+    return replaced(*_quantizers_changed(names, change))
+
+
+def int4_packing_changed(change: Callable[[Function], Function]) -> Change[None]:
+    """Change the function that packs two numbers of 4 bits into a byte, always in numpy."""
+    return replaced(*_quantizers_changed(("pack_int4",), change))
+
+
+def _quantizers_changed(
+    names: Sequence[str], change: Callable[[Function], Function]
+) -> list[tuple[Any, str, Any]]:
+    """Return the changes of functions where quantizers find them, and where layers do."""
+    from keras.src import quantizers as package
+    from keras.src.quantizers import quantizers as module
+
+    places = (package, module)
+    return [(one, name, change(getattr(one, name))) for one in places for name in names]
 
 
 def downloads_changed(change: Callable[[Function], Function]) -> Change[None]:

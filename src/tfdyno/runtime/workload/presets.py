@@ -27,6 +27,8 @@ CLASSES = 2
 TOKENS = 512
 """Of a sample, where the preprocessing of a model does not tell."""
 RATE = 5e-5
+_NOT_TRAINED = ("int8", "int4")
+"""Modes of ``quantize`` whose kernels have no gradient."""
 _TENSORFLOW = ("tensorflow", "tensorflow_text")
 
 
@@ -60,8 +62,9 @@ def preset_notes(workload: Workload, data: DataSpec | None) -> list[str]:
     if workload.mode == "infer":
         return notes
     notes.append("Assumed AdamW.")
-    if chosen.quantize == "int8" and not chosen.lora_rank:
-        notes.append("Weights in int8 are not trained: --lora trains adapters beside them.")
+    if chosen.quantize in _NOT_TRAINED and not chosen.lora_rank:
+        what = f"Weights in {chosen.quantize} are not trained"
+        notes.append(f"{what}: --lora trains adapters beside them.")
     return notes
 
 

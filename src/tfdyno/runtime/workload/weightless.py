@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.runtime.base.keras_internals import (
     downloads_changed,
+    int4_packing_changed,
     numpy_quantizers_changed,
     stateless_scope,
     variables_left_empty,
@@ -50,6 +51,7 @@ def weightless() -> Iterator[None]:
         variables_left_empty(),
         downloads_changed(_without_weights),
         numpy_quantizers_changed(_on_tensors),
+        int4_packing_changed(_packed),
         replaced(
             (keras.Variable, "__init__", deferred),
             (keras.Model, "load_weights", load_weights),
@@ -59,8 +61,8 @@ def weightless() -> Iterator[None]:
         yield
 
 
-_TRACEABLE = ("int8", "float8")
-"""Modes of ``quantize`` that look at no data and compute nothing in numpy."""
+_TRACEABLE = ("int8", "int4", "float8")
+"""Modes of ``quantize`` that look at no data."""
 
 
 def _traced_quantizing() -> list[tuple[Any, str, Any]]:
@@ -102,6 +104,21 @@ def _on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*given.args, **given.kwargs)
 
     return quantized
+
+
+def _packed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function as it is, but for a symbol one of the size that its bytes have."""
+    import keras
+
+    @functools.wraps(function)
+    def packed(arr: Value, axis: int = 0, dtype: str = "int8") -> Value:
+        if stateless_scope() is None:
+            return function(arr, axis, dtype)
+        sizes = list(arr.shape)
+        whole, sizes[axis] = sizes[axis], (sizes[axis] + 1) // 2
+        return keras.ops.zeros(sizes, dtype), tuple(sizes), whole
+
+    return packed
 
 
 def _trace(function: Callable[[], None]) -> None:
