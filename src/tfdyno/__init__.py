@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate
     from tfdyno.core.choose.hardware import Gpu, Link, Offer
     from tfdyno.core.choose.program import Program
-    from tfdyno.core.choose.workload import Trace, Workload
+    from tfdyno.core.choose.workload import FineTune, Trace, Workload
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.diagnosed import DiagnoseResult, diagnose
     from tfdyno.jobs.choose.trace import Traced
@@ -35,6 +35,7 @@ __all__ = [
     "DiagnoseResult",
     "Estimate",
     "EstimateResult",
+    "FineTune",
     "Gpu",
     "Interval",
     "Link",
@@ -66,7 +67,7 @@ _HOMES = {
         "core.choose.estimate": "Estimate",
         "core.choose.hardware": "Gpu Link Offer",
         "core.choose.program": "Program",
-        "core.choose.workload": "Trace Workload",
+        "core.choose.workload": "FineTune Trace Workload",
         "core.recipe.recipe": "Recipe",
         "diagnosed": "DiagnoseResult diagnose",
         "jobs.choose.trace": "Traced",

@@ -15,7 +15,7 @@ from tfdyno.core.choose.advice import Advice, Scenario
 from tfdyno.core.choose.estimate import Estimate
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.program import Program
-from tfdyno.core.choose.workload import Mode, Trace, Workload
+from tfdyno.core.choose.workload import FineTune, Mode, Trace, Workload
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import TrainOutcome
 from tfdyno.jobs.choose.reference import parse_reference
@@ -99,11 +99,12 @@ def trace(subject: Value, *, mode: Mode = "train", precision: str = "", **option
     classes that the child cannot import need ``file.py:function`` instead.
 
     Args:
-        subject: ``train.py``, ``file.py:function``, ``keras:ResNet50``, ``task:lstm``, a
-            ``Workload`` or a model.
+        subject: ``train.py``, ``file.py:function``, ``keras:ResNet50``, ``task:lstm``,
+            ``keras_hub:gpt2_base_en``, a ``Workload`` or a model.
         mode: train or infer.
         precision: Keras policy to force; empty: the model's own.
-        options: Fields of ``Workload``: ``input_shapes``, ``script_arguments``, ``python``, …
+        options: Fields of ``Workload``: ``input_shapes``, ``script_arguments``, ``python``, …; of a
+            preset ``fine_tune``, a ``FineTune``.
 
     Raises:
         UsageError: The subject cannot be traced as asked.
@@ -113,7 +114,8 @@ def trace(subject: Value, *, mode: Mode = "train", precision: str = "", **option
     if isinstance(subject, Workload):
         return _trace(subject)
     if isinstance(subject, str):
-        return _trace(parse_reference(subject, mode=mode, precision=precision, **options))
+        asked = {"fine_tune": FineTune(), **options}
+        return _trace(parse_reference(subject, mode=mode, precision=precision, **asked))
     if not hasattr(subject, "save") or not hasattr(subject, "layers"):
         raise UsageError(
             f"{type(subject).__name__} is neither a reference nor a Keras model",
@@ -330,7 +332,7 @@ def _positive(value: float | None, what: str) -> float:
 
 def _subject(subject: Subject, mode: Mode, precision: str) -> Workload | Traced:
     if isinstance(subject, str):
-        return parse_reference(subject, mode=mode, precision=precision)
+        return parse_reference(subject, mode=mode, precision=precision, fine_tune=FineTune())
     if isinstance(subject, Workload | Traced):
         return subject
     return trace(subject, mode=mode)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import tfdyno
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import FineTune
 from tfdyno.jobs.choose.reference import parse_reference
@@ -31,6 +32,8 @@ ADAPTED = LAYERS * 2 * (WIDTH * HEADS * RANK + RANK * HEAD + WIDTH)
 KERNELS = LAYERS * 12 * WIDTH**2 + 50_257 * WIDTH
 """Parameters that quantize holds otherwise: four projections of attention, two layers four times as
 wide, and the embedding of the words."""
+HEAD = 128 * 2 + 2
+"""Parameters of the classes on BERT's tiny sister."""
 COUNTERS = 8
 """Bytes of the optimizer's counter of steps and learning rate."""
 
@@ -114,8 +117,18 @@ def test_a_model_without_a_head_for_words_is_a_classifier_of_two_by_itself() -> 
     assert found.warnings[0] == (
         "Assumed samples of 512 tokens, as KerasHub cuts them; --seq names another length."
     )
-    head = 128 * 2 + 2
-    assert found.parameter_count == 4_385_920 + head
+    assert found.parameter_count == 4_385_920 + HEAD
+
+
+@hub
+def test_a_notebook_names_a_preset_as_the_command_line_does() -> None:
+    name = "keras_hub:bert_tiny_en_uncased"
+    rank, heads, head, layers = 4, 2, 64, 2
+    adapted = layers * 2 * (128 * heads * rank + rank * head + heads * head)
+    found = tfdyno.trace(name, fine_tune=tfdyno.FineTune(lora_rank=rank)).trace
+    assert found.trainable_parameter_count == adapted + HEAD
+    whole = tfdyno.estimate(name, gpu="l4", batch_size=4)
+    assert whole.trace.trainable_parameter_count == 4_385_920 + HEAD
 
 
 @hub

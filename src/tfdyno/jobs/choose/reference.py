@@ -151,6 +151,8 @@ def _hub_model(text: str, fine_tune: FineTune | None) -> HubModel:
             why="a preset brings no data and tfdyno loads no weights",
             remedy="give a script that loads it and calls fit",
         )
+    settings.whole(fine_tune.sequence_length, "sequence length", least=0)
+    settings.whole(fine_tune.lora_rank, "LoRA rank", least=0)
     if fine_tune.task:
         settings.one_of(fine_tune.task, HUB_TASKS, "task")
     if fine_tune.quantize:
