@@ -126,6 +126,11 @@ def test_every_choice_of_a_fine_tune_is_another_workload() -> None:
             "quantize mode 'int2' is not one of int8, int4, float8; did you mean int8?",
         ),
         (GPT2, FineTune(task="causal"), "task 'causal' is not one of causal_lm, classifier; did"),
+        (
+            "keras_hub:resnet_18_imagenet",
+            FineTune(sequence_length=64),
+            "keras_hub:resnet_18_imagenet reads no text; leave --seq out.",
+        ),
         (GPT2, FineTune(lora_rank=-1), "LoRA rank -1 is not possible; give a whole number, 0 or"),
         (GPT2, FineTune(sequence_length=-1), "sequence length -1 is not possible; give a whole"),
         (

@@ -147,6 +147,16 @@ def test_a_task_that_a_model_has_not_is_one_sentence() -> None:
     )
 
 
+@hub
+def test_adapters_that_no_layer_takes_are_one_sentence() -> None:
+    with pytest.raises(UsageError) as told:
+        traced("f_net_base_en", FineTune(lora_rank=4))
+    assert str(told.value) == (
+        "--lora trains nothing of keras_hub:f_net_base_en: KerasHub finds no layer of it that it "
+        "adapts; leave --lora out, or give a script that names layers to enable_lora."
+    )
+
+
 def test_without_kerashub_a_sentence_says_what_to_install() -> None:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     probe = [sys.executable, "-c", "import importlib.util as u, sys; "

@@ -50,7 +50,7 @@ class HubModel:
     config: str
     """Arguments of the class as JSON."""
     longest: int
-    """Tokens of the longest sample that it takes; 0: none is told."""
+    """Tokens of the longest sample that it takes; 0: it reads no text."""
     fine_tune: FineTune
 
 

@@ -157,7 +157,9 @@ def _hub_model(text: str, fine_tune: FineTune | None) -> HubModel:
         settings.one_of(fine_tune.task, HUB_TASKS, "task")
     if fine_tune.quantize:
         settings.one_of(fine_tune.quantize, QUANTIZE_MODES, "quantize mode")
-    if preset.sequence_length and fine_tune.sequence_length > preset.sequence_length:
+    if fine_tune.sequence_length and not preset.sequence_length:
+        raise UsageError(f"{text} reads no text", remedy="leave --seq out")
+    if fine_tune.sequence_length > preset.sequence_length:
         raise UsageError(
             f"{text} takes no {fine_tune.sequence_length} tokens",
             why=f"its samples have {preset.sequence_length} tokens at most",

@@ -48,6 +48,12 @@ def preset(workload: Workload) -> tuple[Any, str, DataSpec]:
         model = _built(hub, backbone, task)
     except Exception as error:
         raise _unlike(workload, f"{type(error).__name__}: {first_line(error)}") from None
+    if hub.fine_tune.lora_rank and not model.backbone.trainable_variables:
+        raise UsageError(
+            f"--lora trains nothing of {workload.reference}",
+            why="KerasHub finds no layer of it that it adapts",
+            remedy="leave --lora out, or give a script that names layers to enable_lora",
+        )
     title = workload.reference.partition(":")[2] + _how(hub.fine_tune)
     return model, title, _batch(model, hub, task)
 
