@@ -9,6 +9,7 @@ import pytest
 
 from tfdyno.catalog.generations import software
 from tfdyno.catalog.gpus import find
+from tfdyno.catalog.sweeps import reference_sweep
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.program import Program, Rematerialisation
 from tfdyno.jobs.child.worker import silent
@@ -16,6 +17,7 @@ from tfdyno.jobs.choose.compile import TooLargeError
 from tfdyno.jobs.choose.exact import add_compiled, verified_limit
 from tfdyno.jobs.choose.predict import Predictor, StepSettings, predictor_for
 from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.jobs.machine.card_files import Sweeps
 from tfdyno.model.time.estimate import StepCase, estimate_step
 
 if TYPE_CHECKING:
@@ -356,6 +358,16 @@ def test_kept_estimates_are_told_apart_by_all_that_was_asked() -> None:
             assert found == alone.estimate(gpu, replicas=replicas, batch_size=batch)
     assert kept.traced.estimates is not None
     assert len(kept.traced.estimates) == len(asked)
+
+
+def test_a_sweep_keeps_nothing_of_its_own_card_and_leaves_the_others() -> None:
+    plain = predictor(batch=64)
+    sweep = replace(reference_sweep(), card=T4.slug)
+    kept = replace(plain, traced=replace(plain.traced, estimates={}), sweeps=Sweeps(cards=(sweep,)))
+    kept.estimate(T4)
+    assert kept.traced.estimates == {}
+    assert kept.estimate(A100) == plain.estimate(A100)
+    assert len(kept.traced.estimates) == 1
 
 
 def test_details_and_compiled_programs_are_estimated_anew() -> None:

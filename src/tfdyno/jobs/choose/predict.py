@@ -87,7 +87,8 @@ class Predictor(StepSettings):
         """Estimate one step on ``replicas`` cards; ``batch_size`` 0 is the predictor's own."""
         size = batch_size or self.batch_size
         kept = self.traced.estimates
-        moved = self.exact or self.proven or self.anchors or self.sweeps.cards
+        swept = self.sweeps.of(gpu, self.traced.software)
+        moved = self.exact or self.proven or self.anchors or swept
         if kept is None or details or moved:
             return self._estimate(gpu, replicas, size, details, explained)
         own = (self.precision, self.execution, self.link, self.network, self.gpus_per_node)
