@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tfdyno.core.choose.workload import Saving, Validation, Workload
+from tfdyno.core.choose.workload import FineTune, HubModel, Saving, Validation, Workload
 
 BASE = Workload(reference="train.py", kind="script")
 OTHER: dict[str, Any] = {
@@ -18,6 +18,9 @@ OTHER: dict[str, Any] = {
     "input_shapes": ((8,),), "input_spec": ("float32[8]",), "script_arguments": ("-x",),
     "fit_number": 2, "python": "python3", "allow_unsafe": True, "optimizer": "sgd",
     "remat": "blocks", "software": "jax",
+    "hub": HubModel(
+        backbone="GPT2Backbone", config="{}", longest=1024, fine_tune=FineTune(lora_rank=8)
+    ),
 }  # fmt: skip
 
 
