@@ -32,13 +32,16 @@ RUNS = {
     "step_3": Training(code=LOOP + AT.format(number=1, what="raise KeyError('label')")),
     "late": Training(
         code=LOOP + AT.format(number=60, what="raise KeyError('label')"),
-        limits={"least_steps": 500},
+        limits={"least_steps": 500, "most_s": 60.0},
     ),
     "late_fit": Training(
         code=START + CALLBACK.format(number=90, what="raise KeyError('label')"),
         limits={"least_steps": 9000, "most_s": 60.0},
     ),
-    "stop": Training(code=LOOP + AT.format(number=60, what=STOPS), limits={"least_steps": 500}),
+    "stop": Training(
+        code=LOOP + AT.format(number=60, what=STOPS),
+        limits={"least_steps": 500, "most_s": 60.0},
+    ),
     "stop_fit": Training(
         code=START + CALLBACK.format(number=90, what=STOPS),
         limits={"least_steps": 9000, "most_s": 60.0},
@@ -53,7 +56,10 @@ RUNS = {
     "empty_fit": Training(code=START + EMPTY + "model().fit(data)\n"),
     "empty_loop": Training(code=START + EMPTY + STEP + "for a, b in data:\n    step(a, b)\n"),
     "one_loop": Training(code=START + ONE + STEP + "for a, b in data:\n    step(a, b)\n"),
-    "one_fit": Training(code=START + ONE + "model().fit(data, epochs=2)\n"),
+    "one_fit": Training(
+        code=START + ONE + "model().fit(data, epochs=2)\n",
+        limits={"least_steps": 30, "most_s": 60.0},
+    ),
     "once": Training(
         code=START + "def rows():\n    yield x[:8], y[:8]\n" + "model().fit(rows())\n"
     ),

@@ -112,6 +112,13 @@ ACTS = (
     "    m.predict(x[:16], verbose=0)\n"
     "    m.train_on_batch(x[:16], y[:16])\n"
 )
+
+
+def at_least(steps: int) -> dict[str, Any]:
+    """Limits of a look at so many steps, however slow the machine is."""
+    return {"least_steps": steps, "most_s": 300.0}
+
+
 RUNS = {
     "table": Training(
         code=START
@@ -121,16 +128,18 @@ RUNS = {
         + "    def on_epoch_begin(self, epoch, logs=None):\n"
         + "        assert self.params['epochs'] == 3\n"
         + "rate = keras.callbacks.LearningRateScheduler(lambda epoch: rates[epoch])\n"
-        + "model().fit(x, y, batch_size=20, epochs=3, callbacks=[rate, [last, All()]])\n"
+        + "model().fit(x, y, batch_size=20, epochs=3, callbacks=[rate, [last, All()]])\n",
+        limits=at_least(31),
     ),
     "resumed": Training(
-        code=START + "model().fit(x, y, batch_size=20, initial_epoch=2, epochs=4)\n"
+        code=START + "model().fit(x, y, batch_size=20, initial_epoch=2, epochs=4)\n",
+        limits=at_least(21),
     ),
     "early": Training(
         code=START
         + "stop = keras.callbacks.EarlyStopping('loss', patience=0, min_delta=1e9)\n"
         + "model().fit(x, y, batch_size=20, epochs=5, callbacks=stop)\n",
-        limits={"least_steps": 51, "most_s": 300.0},  # however slow the machine is
+        limits=at_least(51),
     ),
     "list": Training(
         code=START
@@ -139,7 +148,8 @@ RUNS = {
         + "        time.sleep(0.004)\n"
         + "m = model()\n"
         + "every = keras.callbacks.CallbackList([Slow()], add_history=True, model=m)\n"
-        + "m.fit(x, y, batch_size=20, callbacks=every)\n"
+        + "m.fit(x, y, batch_size=20, callbacks=every)\n",
+        limits=at_least(31),
     ),
     "ragged": Training(code=START + RAGGED),
     "sparse": Training(
@@ -199,7 +209,7 @@ RUNS = {
     "validates": Training(code=START + DATA + STEP + VALIDATES),
     "saves": Training(code=START + STEP + SAVES),
     "on_batch": Training(code=START + ON_BATCH),
-    "two_models": Training(code=START + TWO_MODELS),
+    "two_models": Training(code=START + TWO_MODELS, limits=at_least(31)),
     "acts": Training(code=START + ACTS),
 }
 
