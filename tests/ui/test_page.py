@@ -380,11 +380,22 @@ def test_a_browser_that_stores_nothing_keeps_the_token_from_page_to_page(
         tab.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
 
 
-def wait_for(file: Path) -> None:
-    end_s = time.monotonic() + chromium.PATIENCE_S
+def saved(tab: Page, server: Running, settings: str, name: str, folder: Path) -> Path:
+    """Open the settings, press "Save as", and download what is shown."""
+    tab.size(1180, 1000)
+    tab.open("about:blank")
+    tab.open(server.url.replace("#", f"#{settings}&"))
+    tab.wait(READY)
+    assert shown(tab, f"#{name}-toml") == ""
+    tab.run(f"document.getElementById('as-{name}').click();")
+    tab.wait(f"document.getElementById('{name}-toml').textContent")
+    tab.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+    tab.run(f"document.getElementById('{name}-download').click();")
+    file, end_s = folder / f"{name}.toml", time.monotonic() + chromium.PATIENCE_S
     while not file.exists():
         assert time.monotonic() < end_s
         time.sleep(0.05)
+    return file
 
 
 @needs_browser
@@ -392,20 +403,12 @@ def wait_for(file: Path) -> None:
 def test_the_settings_become_a_recipe_that_is_downloaded(
     tab: Page, server: Running, tmp_path: Path
 ) -> None:
-    tab.size(1180, 1000)
-    tab.open("about:blank")
-    tab.open(server.url.replace("#", "#gpu=t4&batch_size=16&precision=mixed_float16&"))
-    tab.wait(READY)
-    assert shown(tab, "#recipe-toml") == ""
-    tab.run("document.getElementById('as-recipe').click();")
-    tab.wait("document.getElementById('recipe-toml').textContent")
+    settings = "gpu=t4&batch_size=16&precision=mixed_float16"
+    file = saved(tab, server, settings, "recipe", tmp_path)
     assert 'precision = "mixed_float16"' in shown(tab, "#recipe-toml")
     assert "Card, Offers." in shown(tab, "#recipe-told")
     assert shown(tab, "#cmd-write").startswith("tfdyno recipe show --set precision=mixed_float16")
-    tab.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    tab.run("document.getElementById('recipe-download').click();")
-    wait_for(tmp_path / "recipe.toml")
-    assert read_recipe(tmp_path / "recipe.toml").batch_size == 16
+    assert read_recipe(file).batch_size == 16
     put(tab, "batch_size", 32)
     assert shown(tab, "#recipe-toml") == ""  # it would be of other settings
 
@@ -415,18 +418,9 @@ def test_the_settings_become_a_recipe_that_is_downloaded(
 def test_the_settings_become_steps_that_a_project_runs(
     tab: Page, server: Running, tmp_path: Path
 ) -> None:
-    tab.size(1180, 1000)
-    tab.open("about:blank")
-    tab.open(server.url.replace("#", "#gpu=t4&batch_size=16&usd_per_h=0.3&"))
-    tab.wait(READY)
-    tab.run("document.getElementById('as-project').click();")
-    tab.wait("document.getElementById('project-toml').textContent")
+    file = saved(tab, server, "gpu=t4&batch_size=16&usd_per_h=0.3", "project", tmp_path)
     assert shown(tab, "#recipe-toml") == ""
     assert shown(tab, "#cmd-do") == "tfdyno run"
-    tab.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    tab.run("document.getElementById('project-download').click();")
-    file = tmp_path / "project.toml"
-    wait_for(file)
     assert main(["run", str(file), "--dry-run", "--quiet"]) == 0
     steps = tomllib.loads(file.read_text())["steps"]
     assert steps["advise"]["usd-per-h"] == 0.3

@@ -41,6 +41,9 @@ def asked_to_stop(ask: Callable[[str], None] = leave) -> Iterator[None]:
         return
 
     def asked(number: int, _frame: object) -> None:
+        if _delayed:
+            _delayed[-1].append(number)
+            return
         ask("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
 
     before = {number: signal.signal(number, asked) for number in SIGNALS}
@@ -49,3 +52,24 @@ def asked_to_stop(ask: Callable[[str], None] = leave) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+_delayed: list[list[int]] = []
+"""The signals that came within each block of ``stop_delayed`` that is under way."""
+
+
+@contextlib.contextmanager
+def stop_delayed() -> Iterator[None]:
+    """Let the block come to its end before a stop is heeded that is asked for meanwhile.
+
+    A mask of the signals would not do: they reach a process by whichever thread does not block
+    them, and Python's handlers run in the main thread all the same.
+    """
+    came: list[int] = []
+    _delayed.append(came)
+    try:
+        yield
+    finally:
+        _delayed.remove(came)
+        if came:
+            signal.raise_signal(came[-1])

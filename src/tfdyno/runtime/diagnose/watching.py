@@ -30,6 +30,7 @@ from tfdyno.core.measure.step_facts import (
 from tfdyno.core.messages.diagnose import Limits
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.model.measure.statistics import median
+from tfdyno.process.stop_asked import stop_delayed
 from tfdyno.profile.timeline import longest, timeline
 from tfdyno.runtime.base.tensorflow_internals import forget_kernels
 from tfdyno.runtime.diagnose.clock import StepTimes, even, own_steps
@@ -141,19 +142,24 @@ class Watched:
         times.opening, times.stepped = self._open, self._step
 
     def close(self) -> None:
-        """Keep what the watchers saw, as the last step has ended."""
+        """Keep what the watchers saw, as the last step has ended.
+
+        A stop is asked for again where it takes long to come through, as this does on a busy
+        machine: what was seen would be lost halfway.
+        """
         if self.host is not None:
             return
-        if self._watching is None:
-            self._host.begin()
-        self.host = self._host.end()
-        self.lines, self.threads = self._sampler.stop(), self._sampler.threads
-        self.texts = self._sampler.texts
-        if self._watching is not None:
-            traces, growth = self._watching.traces, self._watching.growth
-            self.retraces, self.traced_s = traces.facts(), traces.step_s
-            self.growth, self.memory = growth.facts(), growth.memory()
-        self._stack.close()
+        with stop_delayed():
+            if self._watching is None:
+                self._host.begin()
+            self.host = self._host.end()
+            self.lines, self.threads = self._sampler.stop(), self._sampler.threads
+            self.texts = self._sampler.texts
+            if self._watching is not None:
+                traces, growth = self._watching.traces, self._watching.growth
+                self.retraces, self.traced_s = traces.facts(), traces.step_s
+                self.growth, self.memory = growth.facts(), growth.memory()
+            self._stack.close()
 
     def _open(self) -> None:
         watching = Watching(
