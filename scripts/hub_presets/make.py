@@ -9,7 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from hub_presets.claims import Claim, read_claims
-from hub_presets.table import with_none, written
+from hub_presets.table import written
+from tfdyno.catalog.presets import with_none
 from tfdyno.catalog.tables import DATA
 from tfdyno.core.base.codec import read_toml, write_atomic
 from tfdyno.core.base.errors import TfdynoError, UsageError

@@ -6,7 +6,6 @@ import json
 import textwrap
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog.presets import NONE
 from tfdyno.core.base.toml_text import quoted
 
 if TYPE_CHECKING:
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
 
 _HEAD = """\
 # Presets of keras-hub and what their backbones are built with: scripts/presets writes this file.
-# Each configuration is proven: keras-hub of the version below built it, and it has as many
-# parameters as keras-hub tells in models/FAMILY/FAMILY_presets.py; parameter_count is that of the
-# backbone. What a count does not show is as the source says: heads of one width, rotary positions,
-# windows, soft caps, dropout, image sizes.
+# The count of each configuration is proven: keras-hub of the version below built it, and it has as
+# many parameters as keras-hub tells in models/FAMILY/FAMILY_presets.py; parameter_count is that of
+# the backbone. What a count does not show is as sure as its source: heads of one width, rotary
+# positions, windows, soft caps, dropout, image sizes.
 
 keras_hub = "{version}"
 """
@@ -39,15 +38,6 @@ def written(rows: Rows, left_out: Mapping[str, list[str]], version: str) -> str:
             lines += ["", f"[[family.{family}]]"]
             lines += [f"{key} = {_toml(value, key=key)}" for key, value in size.items()]
     return "\n".join(lines) + "\n"
-
-
-def with_none(value: Value) -> Value:
-    """Return a copy with None where the tables say "none"."""
-    if isinstance(value, dict):
-        return {key: with_none(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [with_none(one) for one in value]
-    return None if value == NONE else value
 
 
 def _toml(value: Value, *, key: str = "") -> str:

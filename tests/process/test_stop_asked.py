@@ -42,6 +42,13 @@ def test_a_stop_waits_for_what_must_come_to_its_end() -> None:
     assert ended == ["inner", "outer"]
 
 
+def test_a_block_within_that_met_no_stop_leaves_that_of_the_outer_one() -> None:
+    with asked_to_stop(), pytest.raises(StopAsked), stop_delayed():  # noqa: PT012
+        with stop_delayed():
+            pass
+        signal.raise_signal(signal.SIGTERM)
+
+
 def test_a_stop_after_such_a_block_comes_at_once() -> None:
     with asked_to_stop():
         with stop_delayed():

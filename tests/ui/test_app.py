@@ -182,6 +182,14 @@ def test_results_are_for_who_has_the_token(shelf: Running) -> None:
         assert shelf.get(path, authorization="")[0] == 401
 
 
+def test_results_are_english_for_every_reader(shelf: Running) -> None:
+    """They are kept as they are told first."""
+    for path in ("/api/results", "/api/live"):
+        chinese, english = (shelf.get(path, accept_language=one)[2] for one in ("zh", "en"))
+        assert chinese == english
+        assert chinese.isascii() or b"\xe8" not in chinese
+
+
 @pytest.mark.parametrize(
     ("path", "header", "language"),
     [

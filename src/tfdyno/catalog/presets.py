@@ -19,6 +19,8 @@ from tfdyno.core.base.errors import UsageError
 if TYPE_CHECKING:
     from typing import Any
 
+    from tfdyno.core.base.untyped import Value
+
 PREFIX = "keras_hub:"
 NONE = "none"
 """What stands for Python's None in the file: TOML has no such value."""
@@ -91,11 +93,6 @@ def find_preset(name: str) -> Preset:
     raise UsageError(f"there is no keras-hub preset {plain!r}", remedy=remedy)
 
 
-def keras_hub_version() -> str:
-    """Return the version of keras-hub that built every preset when they were proven."""
-    return str(_file()["keras_hub"])
-
-
 def left_out() -> dict[str, str]:
     """Presets of keras-hub that are not here, and why, sorted."""
     return {name: reason for reason, names in _file()["left_out"].items() for name in names}
@@ -108,7 +105,7 @@ def _file() -> dict[str, Any]:
 
 def _presets_of(family: str, row: dict[str, object]) -> list[Preset]:
     size = from_builtins(row, _Size, where=f"{DATA / 'presets.toml'} [{family}]")
-    config: Any = _with_none(size.config)
+    config = with_none(size.config)
     return [
         Preset(
             name=name,
@@ -123,9 +120,10 @@ def _presets_of(family: str, row: dict[str, object]) -> list[Preset]:
     ]
 
 
-def _with_none(value: object) -> object:
+def with_none(value: Value) -> Value:
+    """Return a copy of what the file holds with None where it says "none"."""
     if isinstance(value, dict):
-        return {key: _with_none(one) for key, one in value.items()}
+        return {key: with_none(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_with_none(one) for one in value]
+        return [with_none(one) for one in value]
     return None if value == NONE else value

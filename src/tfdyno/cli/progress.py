@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.lasting import Lasting
-from tfdyno.view.base.text import shown_width
+from tfdyno.core.base.wide_text import shown_width
 from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:

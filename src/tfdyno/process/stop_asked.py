@@ -70,6 +70,6 @@ def stop_delayed() -> Iterator[None]:
     try:
         yield
     finally:
-        _delayed.remove(came)
+        _delayed.pop()
         if came:
             signal.raise_signal(came[-1])

@@ -23,6 +23,7 @@ from tfdyno.ui.guard import Guard, error, refusal
 from tfdyno.ui.recipe import project_answer, recipe_answer
 from tfdyno.ui.settings import read_settings
 from tfdyno.ui.traces import NotTraced, Traces
+from tfdyno.words.base.language import ENGLISH
 from tfdyno.words.base.language import answering as in_language
 
 if TYPE_CHECKING:
@@ -70,10 +71,12 @@ def app_of(given: Workload | None, *, folder: Path, token: str, port: int) -> AS
     for path, writing in (("/api/recipe", recipe_answer), ("/api/project", project_answer)):
         routes.append(Route(path, _asking(partial(_file_of, writing, given), quick)))
     routes += [
-        Route("/api/results", _asking(lambda _: answers.results_answer(reader), slow)),
-        Route("/api/live", _asking(lambda _: answers.live_answer(live), watched)),
-        Route("/api/events", _asking(partial(answers.events_answer, live), watched)),
-        Route("/api/difference", _asking(partial(answers.difference_answer, reader), slow)),
+        Route("/api/results", _asking(_english(lambda _: answers.results_answer(reader)), slow)),
+        Route("/api/live", _asking(_english(lambda _: answers.live_answer(live)), watched)),
+        Route("/api/events", _asking(_english(partial(answers.events_answer, live)), watched)),
+        Route(
+            "/api/difference", _asking(_english(partial(answers.difference_answer, reader)), slow)
+        ),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_page})
     return Guard(app, token=token, port=port)
@@ -125,6 +128,11 @@ def _file_of(
     writing: Callable[[Settings, Workload | None], bytes], given: Workload | None, query: Query
 ) -> bytes:
     return writing(read_settings(query), given)
+
+
+def _english(answering: Callable[[Query], bytes]) -> Callable[[Query], bytes]:
+    """Let an answer be English: results are told so, and kept for all readers as first told."""
+    return in_language(ENGLISH)(answering)
 
 
 def _asking(

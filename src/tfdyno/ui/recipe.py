@@ -57,10 +57,11 @@ def project_answer(asked: Settings, given: Workload | None) -> bytes:
         UsageError: The workload is not one of the page, or no run can have the settings together.
     """
     workload = settings.workload_of(asked, given)
+    recipe = [] if workload.has_no_data else _set_words(recipe_of(asked))
     commands = (
         settings.step_words(asked, workload),
         settings.run_words(asked, workload),
-        settings.train_words(asked, workload, _set_words(recipe_of(asked))),
+        settings.train_words(asked, workload, recipe),
     )
     text = project_steps([words[1:] for words in commands if words])
     return _file(FILE, text, [], look=["tfdyno", "run", "--dry-run"], do=["tfdyno", "run"])

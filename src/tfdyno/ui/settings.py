@@ -148,8 +148,8 @@ def ranking_words(asked: Settings, workload: Workload) -> list[str]:
 
 
 def train_words(asked: Settings, workload: Workload, recipe: Iterable[str]) -> list[str]:
-    """Write the command that trains by the options of a recipe; none where there is no data."""
-    if workload.kind in ("application", "keras_file") or workload.input_spec:
+    """Write the command that trains by the options of a recipe; none where it brings no data."""
+    if workload.has_no_data:
         return []
     epochs = ["--epochs", str(asked.epochs)] if asked.epochs else []
     own = [*option_words(workload), *script_words(workload)]  # the script trains as a whole

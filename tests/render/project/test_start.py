@@ -9,7 +9,7 @@ from pathlib import Path
 from tfdyno.cli.project import step_commands
 from tfdyno.core.project.file import project_from
 from tfdyno.jobs.project._check import shapes_of
-from tfdyno.render.project.start import project_start
+from tfdyno.render.project.start import project_start, project_steps
 
 TRAINED = ("advise", "train", "bench", "diagnose", "export", "keep", "serve")
 
@@ -47,3 +47,9 @@ def test_what_is_proposed_in_comments_is_an_option_too() -> None:
 def test_awkward_names_are_quoted() -> None:
     found = tomllib.loads(text(name="a", workload='my "best"/größe & <b>.py'))
     assert found["steps"]["train"]["workload"] == 'my "best"/größe & <b>.py'
+
+
+def test_a_number_is_typed_again_as_it_was() -> None:
+    words = ["estimate", "t.py", "--python", "3.10", "--usd-per-h", "0.25", "--batch-size", "64"]
+    options = tomllib.loads(project_steps([words]))["steps"]["estimate"]
+    assert [options[name] for name in ("python", "usd-per-h", "batch-size")] == ["3.10", 0.25, 64]

@@ -109,6 +109,16 @@ def test_a_batch_is_what_the_preprocessing_of_a_language_model_gives() -> None:
 
 
 @hub
+def test_samples_are_as_long_as_kerashub_cuts_them() -> None:
+    gpt2 = traced("gpt2_base_en", FineTune(lora_rank=4))
+    assert shapes_of(gpt2, "target") == {"target": ((1024,), "int32")}
+    # Its preprocessing names the decoder's length, and that of the encoder apart.
+    bart = traced("bart_base_en", FineTune())
+    assert shapes_of(bart, "target") == {"target": ((1024,), "int32")}
+    assert "Assumed samples of 1,024 tokens, as KerasHub cuts them" in " ".join(bart.warnings)
+
+
+@hub
 def test_a_model_without_a_head_for_words_is_a_classifier_of_two_by_itself() -> None:
     found = traced("bert_tiny_en_uncased", FineTune())
     assert shapes_of(found, "target") == {"target": ((), "int32")}

@@ -17,16 +17,22 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe_file import HEAD
 from tfdyno.core.recipe.recipe_words import MEANINGS
 from tfdyno.core.recipe.retreat import CRASHED
-from tfdyno.words.base import amounts, language
+from tfdyno.words.base import amounts, holders, language
 from tfdyno.words.base.language import (
     CONTEXT,
     joined,
     language_of_reader,
+    retold,
     say,
     say_later,
     speaking,
     spoken,
 )
+from tfdyno.words.bench import told as bench_told
+from tfdyno.words.choose import explanation
+from tfdyno.words.diagnose import told as diagnose_told
+from tfdyno.words.train import notes as train_notes
+from tfdyno.words.train import tune_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -426,3 +432,20 @@ def test_a_text_of_a_record_is_told_in_the_language_of_the_answer() -> None:
     with speaking("zh"):
         assert language.retold(text, sentences) == "a b.py 自训练开始后有改动"
         assert language.retold(f"{text}, too", sentences) == f"{text}, too"
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        (*train_notes.STAGES, *bench_told.STAGES, *diagnose_told.STAGES),
+        (*diagnose_told.NOTES, *bench_told.NOTES, *train_notes.NOTES),
+        bench_told.FAULTS, diagnose_told.FACTS, holders.HOLDERS, explanation.RANGE_REASONS,
+        tune_notes.REASONS, tune_notes.NOTES, tune_notes.CLAUSES, tune_notes.UNCOMPARED,
+    ],
+)  # fmt: skip
+def test_no_sentence_is_taken_for_one_that_is_asked_before_it(sentences: tuple[str, ...]) -> None:
+    """A figure matches any text: what is more special has to stand before."""
+    for at, one in enumerate(sentences):
+        earlier = [first for first in sentences[:at] if first != one]
+        with speaking("zh"):
+            assert retold(one, earlier) == one

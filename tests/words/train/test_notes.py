@@ -12,8 +12,9 @@ import pytest
 
 from tfdyno.core.recipe.retreat import Retreat, told_of
 from tfdyno.jobs.compiled.first_step import FirstStep, StepTimes, outcome_words
+from tfdyno.jobs.train.preview import NO_GPU
 from tfdyno.probe.machine.spot import Notice
-from tfdyno.words.base.language import speaking
+from tfdyno.words.base.language import say, speaking
 from tfdyno.words.train import notes, tune_notes
 from tfdyno.words.train.notes import NOTES, STAGES, notes_words, stage_words
 
@@ -100,6 +101,22 @@ def test_what_is_not_known_stays_english_and_english_stays_as_it_was() -> None:
         assert notes_words(said) == "Something new happened. deterministic 需要随机种子：取 0。"
         assert stage_words("importing TensorFlow") == "正在导入 TensorFlow"
         assert stage_words("something new") == "something new"
+
+
+def test_a_note_that_is_said_in_chinese_already_keeps_its_own_stop() -> None:
+    with speaking("zh"):
+        assert notes_words([say(NO_GPU), "Something new happened.", say(NO_GPU)]) == (
+            "没有时间和显存的估计：本机没有 GPU。请用 --gpu 指定一块。Something new happened. "
+            "没有时间和显存的估计：本机没有 GPU。请用 --gpu 指定一块。"
+        )
+
+
+def test_why_two_trials_do_not_compare_is_told() -> None:
+    few = "A has 2 of 5 runs with a steady state; a comparison needs 3."
+    assert tune_notes.reason_words(few) == few
+    with speaking("zh"):
+        assert not tune_notes.reason_words(few).isascii()
+        assert not tune_notes.reason_words("task.title differs: a and b.").isascii()
 
 
 def test_steps_back_are_told_from_the_record_of_them() -> None:

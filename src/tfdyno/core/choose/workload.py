@@ -92,6 +92,11 @@ class Workload:
         return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
     @property
+    def has_no_data(self) -> bool:
+        """Whether it is known to bring none: a model alone, or a step without a training."""
+        return self.kind in ("application", "keras_file", "step_function", "preset")
+
+    @property
     def task(self) -> str:
         """Name of a standard task; empty: it is none."""
         return self.reference.removeprefix("task:") if self.kind == "task" else ""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.offers import data_dir
 from tfdyno.core.base.clock import now
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import DataMode, Measured, Measurement, Protocol
 from tfdyno.core.messages.bench import MeasureHere
@@ -28,6 +27,7 @@ from tfdyno.store.cache import sha256_of
 from tfdyno.store.results import Results
 from tfdyno.words.base.amounts import plural
 from tfdyno.words.base.language import say
+from tfdyno.words.base.stages import under
 from tfdyno.words.bench.measurement import seconds_words
 from tfdyno.words.bench.told import stage_words
 
@@ -169,7 +169,7 @@ def _one(
     side, protocol = sides[turn], request.protocol
     number = side.count + 1
     title = _title(side, number, protocol)
-    progress(_under(title, say("starting")))
+    progress(under(title, say("starting")))
     asked = MeasureHere(
         workload=request.workload,
         recipe=side.recipe,
@@ -179,7 +179,7 @@ def _one(
               f"{request.workload.reference}",
         had=side.so_far.task.retreats if side.so_far else (),
     )  # fmt: skip
-    return run(asked, lambda stage: progress(_under(title, stage)))
+    return run(asked, lambda stage: progress(under(title, stage_words(stage))))
 
 
 def _title(side: Side, number: int, protocol: Protocol) -> str:
@@ -196,13 +196,6 @@ def _title(side: Side, number: int, protocol: Protocol) -> str:
         time = seconds_words(median(run_medians_s(side.so_far.runs)))
         title += say(" ({time} so far)", time=time)
     return title
-
-
-def _under(title: str, stage: str) -> str:
-    """Return a stage of a run under its title; what lasts on the terminal stays so."""
-    if isinstance(stage, Lasting):
-        return Lasting(stage)
-    return say("{title}: {stage}", title=title, stage=stage_words(stage))
 
 
 def _kept(results: Results, side: Side, found: Measured, request: BenchRequest) -> Side:

@@ -38,7 +38,6 @@ ROUND_LIMIT_S = 60.0
 MOST_ROUNDS = 100
 STOP_GRACE_S = 20.0
 """The time after Ctrl-C for the child to hand over what it has measured."""
-_NO_DATA = ("keras_file", "application", "step_function")
 READER_FUNCTION = "read"
 """The function of the module beside a converted data set."""
 _MAKE_IT = "make it with tfdyno data bench … --output FILE.json"
@@ -83,7 +82,7 @@ def reference_of(text: str) -> str:
 
 def check(request: DataBenchRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
-    if request.workload.kind in _NO_DATA:
+    if request.workload.has_no_data:
         what = f"{request.workload.reference} brings no data"
         raise UsageError(what, why="there is no input pipeline to measure",
                          remedy="give a script, file.py:function or a task")  # fmt: skip

@@ -22,6 +22,7 @@ from tfdyno.model.measure.steady_part import is_steady
 from tfdyno.model.measure.summary import summary
 from tfdyno.words.base.amounts import lower
 from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.stages import under
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -159,7 +160,7 @@ def _expected(one: Bottleneck) -> float:
 
 
 def _prefixed(head: str, progress: Callable[[str], None]) -> Callable[[str], None]:
-    return lambda line: progress(say("{title}: {stage}", title=head, stage=line))
+    return lambda line: progress(under(head, line))
 
 
 def _tried(

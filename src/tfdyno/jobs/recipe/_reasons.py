@@ -320,4 +320,4 @@ def _samples(count: int) -> str:
 
 def _source(batch_source: str) -> str:
     """Return who named the batch, without the word that it is assumed."""
-    return named(batch_source).removeprefix("assumed: ").removeprefix("假设：")
+    return named(batch_source.removeprefix("assumed: "))

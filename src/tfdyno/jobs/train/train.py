@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 DEFAULT_FOLDER = Path("tfdyno-runs")
 MOST_SEED = 2**31
-_NO_DATA = ("application", "keras_file")
 _PLACE = ("output", "resume")
 """Settings that say where a run goes on, not how."""
 
@@ -189,7 +188,7 @@ def check(request: TrainRequest) -> None:
     if request.data and (request.workload.kind == "script" or ":" not in request.data):
         remedy = "write --data file.py:function, for a model that brings no data"
         raise UsageError(f"--data {request.data} is not possible here", remedy=remedy)
-    if request.workload.kind in _NO_DATA and not (request.data or settings.resume):
+    if request.workload.has_no_data and not (request.data or settings.resume):
         what = f"{request.workload.reference} brings no data, and train needs data"
         raise UsageError(what, remedy="name some with --data file.py:function")
     if request.spot:

@@ -23,6 +23,7 @@ from tfdyno.jobs.tune.request import NodeLost
 from tfdyno.model.measure.comparison import compare
 from tfdyno.model.measure.trial_judge import ranked
 from tfdyno.words.base.language import ENGLISH, answering, say
+from tfdyno.words.base.stages import under
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,7 +112,7 @@ def proven(
     """
 
     def tell(line: str) -> None:
-        progress(say("proof: {stage}", stage=line))
+        progress(under(say("proof"), line))
 
     def told(agreed: Agreement | None = None, *, reason: str = "", kept: bool = False) -> FixProof:
         with answering(ENGLISH):  # as the file of the answer has it

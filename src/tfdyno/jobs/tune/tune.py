@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.recipe.retreat import told_of
 from tfdyno.core.train.tuning import Trial, Tuning
@@ -38,6 +37,7 @@ from tfdyno.model.measure.steady_part import beside_s
 from tfdyno.model.measure.trial_law import PROBABILITY, interval, is_behind, middle, moved_ratio
 from tfdyno.store.tuning_study import LOCK_FILE, TuningStudy, check_optuna
 from tfdyno.words.base.language import ENGLISH, answering, say
+from tfdyno.words.base.stages import under
 from tfdyno.words.bench.measurement import device_words
 from tfdyno.words.train.tune_notes import note_words, uncompared_words
 
@@ -217,7 +217,10 @@ class _Tuner:
             folder=self._request.folder,
             label="tune",
         )
-        told = partial(_tell, self._progress, title)
+
+        def told(line: str) -> None:
+            self._progress(under(title, line))
+
         place = partial(self._places.of, node)
         return benched(asked, node, place, progress=told, enough=enough)
 
@@ -369,11 +372,6 @@ def _retreats(trials: Sequence[Trial]) -> tuple[str, ...]:
         f"Trial {one.number}: {told_of(one.retreats)}"
         for one in trials if one.retreats and one.status != "same"
     )  # fmt: skip
-
-
-def _tell(progress: Callable[[str], None], title: str, line: str) -> None:
-    lasts = isinstance(line, Lasting)
-    progress(Lasting(line) if lasts else say("{title}: {stage}", title=title, stage=line))
 
 
 def _words(trial: Trial) -> str:

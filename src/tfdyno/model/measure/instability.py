@@ -114,7 +114,7 @@ def _drift_over_runs(runs: Sequence[BenchRun]) -> str:
         "Steps became {change} slower from the first to the last of {count} runs."
         if change > 0
         else "Steps became {change} faster from the first to the last of {count} runs.",
-        change=_changed(change),
+        change=_change_size(change),
         count=len(runs),
     )
 
@@ -149,7 +149,7 @@ def _drift_in_runs(runs: Sequence[BenchRun]) -> str:
         "Within a run, steps became {change} slower from its first to its last third."
         if usual > 0
         else "Within a run, steps became {change} faster from its first to its last third.",
-        change=_changed(usual),
+        change=_change_size(usual),
     )
 
 
@@ -213,5 +213,5 @@ def _percent(ratio: float) -> str:
     return say("{share} %", share=significant(100 * ratio, 2))
 
 
-def _changed(log_ratio: float) -> str:
+def _change_size(log_ratio: float) -> str:
     return _percent(abs(math.expm1(log_ratio)))

@@ -12,7 +12,8 @@ from tfdyno.render.base.template import environment
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NUMBER = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
+_NUMBER = re.compile(r"(0|[1-9][0-9]*)(\.(0|[0-9]*[1-9]))?")
+"""Numbers that TOML gives back as they are typed; not 3.10, which it makes 3.1."""
 
 
 def project_start(*, name: str, workload: str, trains: bool) -> str:

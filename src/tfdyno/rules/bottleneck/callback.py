@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.measure.step_facts import CallbackFacts
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent, quoted, taking
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent, taking
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
 from tfdyno.words.base.language import say
@@ -55,15 +55,16 @@ def slow_callbacks(seen: Seen) -> Iterator[Draft]:
                 )
             )
         traced = [
-            say(
+            evidence(
                 "{function} is traced in it again and again: {differs}",
+                "traces counted",
                 function=each.function,
                 differs=fact_words(each.differs),
             )
             for each in seen.facts.retraces
             if each.callback == one.name
         ]
-        told += [quoted(text, "traces counted") for text in dict.fromkeys(traced)]
+        told += dict.fromkeys(traced)
         yield Draft(
             cause=name,
             evidence=tuple(told),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
+from tfdyno.core.doctor.finding import Evidence
 from tfdyno.core.measure.bottleneck import StepDiagnosis
 from tfdyno.rules.bottleneck.draft import Draft, bottleneck, evidence
 from tfdyno.rules.bottleneck.leak import ACCOUNT, fits_growing, growing
@@ -16,7 +17,6 @@ from tfdyno.words.base.language import say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.doctor.finding import Evidence
     from tfdyno.core.measure.step_facts import MemoryCourse, StepFacts
 
 
@@ -96,16 +96,12 @@ def _from_fit_to_fit(facts: StepFacts) -> Iterator[Evidence]:
 def _courses(facts: StepFacts) -> Iterator[Evidence]:
     for one in facts.memory:
         source = (
-            ACCOUNT[one.counted_by]
+            say(ACCOUNT[one.counted_by])
             if one.where == "host"
             else say("memory of {where}", where=one.where)
         )
         low, high = (format_bytes(each) for each in (one.low_bytes_per_step,
                                                      one.high_bytes_per_step))  # fmt: skip
-        yield evidence(
-            "between {low} and {high} a step, in {steps:,} steps",
-            source,
-            low=low,
-            high=high,
-            steps=one.steps,
-        )
+        text = say("between {low} and {high} a step, in {steps:,} steps",
+                   low=low, high=high, steps=one.steps)  # fmt: skip
+        yield Evidence(text=text, source=source)

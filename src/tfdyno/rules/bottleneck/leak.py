@@ -29,6 +29,12 @@ _OF_TRACING = ("functions", "unknown")
 """Kinds of growth that tracing again makes by itself: it keeps every graph."""
 
 
+_MEMORY = {
+    "host": say_later("memory of the process"),
+    "device": say_later("memory of the device"),
+}
+
+
 def growing(seen: Seen) -> Iterator[Draft]:
     """Find growth whose lower end is beyond its limit, one finding for each kind."""
     told_kinds = set()
@@ -36,9 +42,7 @@ def growing(seen: Seen) -> Iterator[Draft]:
         if one.kind in told_kinds:
             continue
         told_kinds.add(one.kind)
-        where = {"host": say("memory of the process"), "device": say("memory of the device")}[
-            one.where
-        ]
+        where = _MEMORY[one.where]
         told = [
             evidence(
                 "grows by {best} a step, at least {low} (up to {limit} is left alone)",

@@ -26,6 +26,8 @@ CLASSES = 2
 """Of a classifier."""
 TOKENS = 512
 """Of a sample, where the preprocessing of a model does not tell."""
+_LENGTHS = ("sequence_length", "decoder_sequence_length")
+"""What preprocessing calls that length."""
 RATE = 5e-5
 _NOT_TRAINED = ("int8", "int4")
 """Modes of ``quantize`` whose kernels have no gradient."""
@@ -167,6 +169,12 @@ def _batch(model: Model, hub: HubModel, task: Value) -> DataSpec:
 
     def leaf(tensor: Tensor) -> Leaf:
         sizes, dtype = tuple(tensor.shape[1:]), str(tensor.dtype)
+        if "float" in dtype and None in sizes:
+            raise UsageError(
+                f"{task.__name__} takes {tensor.name} of any number",
+                why="KerasHub does not tell how many a sample has",
+                remedy="name its preset for text alone, or give a script that trains it",
+            )
         if "float" not in dtype:
             sizes = tuple(length if size is None else size for size in sizes)
         return Leaf(shape=sizes, dtype=dtype, name=tensor.name)
@@ -189,7 +197,8 @@ def _own_length(hub: HubModel, task: Value) -> int:
     usual: Any = TOKENS
     if task.preprocessor_cls:
         arguments = inspect.signature(task.preprocessor_cls.__init__).parameters
-        usual = getattr(arguments.get("sequence_length"), "default", TOKENS)
+        names = (name for name in _LENGTHS if name in arguments)
+        usual = getattr(arguments.get(next(names, "")), "default", TOKENS)
     return min(filter(None, (usual, hub.longest)))
 
 

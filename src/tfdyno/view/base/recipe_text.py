@@ -13,7 +13,7 @@ from tfdyno.words.base.language import say
 from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tfdyno.core.choose.auto_recipe import AutoRecipe
 
@@ -36,19 +36,27 @@ def recipe_text(recipe: Recipe, name: str, *, full: bool = False, colour: bool =
         else settings.capitalize(),
         id=recipe.id,
     )
-    return _dimmed(recipe_toml(recipe, full=full, head=head).rstrip(), colour=colour)
+    return _dimmed(recipe_toml(recipe, full=full, head=(head,)).rstrip(), colour=colour)
 
 
-def recipe_toml(recipe: Recipe, *, full: bool = False, head: str = "") -> str:
-    """Return the file of a recipe, with the meaning over each setting.
+def recipe_toml(
+    recipe: Recipe,
+    *,
+    full: bool = False,
+    head: Sequence[str] | None = None,
+    reasons: Mapping[str, str] | None = None,
+) -> str:
+    """Return the file of a recipe, with a comment over each setting.
 
     Args:
         recipe: The settings.
         full: Whether settings that change nothing are written.
-        head: A sentence at the top; empty: what every recipe says.
+        head: Sentences at the top; None: what every recipe says.
+        reasons: Of settings, in the place of what they mean.
     """
-    meanings = {name: say(meaning) for name, meaning in MEANINGS.items()}
-    return to_toml(recipe, full=full, comments=meanings, head=(head or say(HEAD),))
+    comments = {name: say(meaning) for name, meaning in MEANINGS.items()} | dict(reasons or {})
+    top = (say(HEAD),) if head is None else head
+    return to_toml(recipe, full=full, comments=comments, head=top)
 
 
 def diff_text(
@@ -94,7 +102,7 @@ def auto_text(found: AutoRecipe, *, width: int = WIDTH, colour: bool = False) ->
         width: Columns of the screen.
         colour: Whether to print bold and dim.
     """
-    toml = to_toml(found.recipe, comments=found.reasons, head=())
+    toml = recipe_toml(found.recipe, reasons=found.reasons, head=())
     return "\n\n".join(filter(None, [
         paint(wrapped(_answer(found), width=width), "bold", colour=colour),
         _dimmed(toml.strip(), colour=colour),
@@ -105,7 +113,7 @@ def auto_text(found: AutoRecipe, *, width: int = WIDTH, colour: bool = False) ->
 
 def auto_toml(found: AutoRecipe) -> str:
     """Return the file of a chosen recipe, with the reason over each setting."""
-    return to_toml(found.recipe, comments=found.reasons, head=(_answer(found), *found.notes))
+    return recipe_toml(found.recipe, reasons=found.reasons, head=(_answer(found), *found.notes))
 
 
 def _answer(found: AutoRecipe) -> str:

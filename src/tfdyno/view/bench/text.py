@@ -24,6 +24,7 @@ from tfdyno.words.bench.measurement import (
     task_words,
 )
 from tfdyno.words.bench.told import note_words
+from tfdyno.words.train.notes import paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,7 +172,7 @@ def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
         (say("memory||of a run"), peak_words(summary.peak_memory_bytes, kind)),
         ("GPU", energy_words(summary)),
         (say("target"), _target(one)),
-        (say("notes"), " ".join(note_words(note, one.task.retreats) for note in one.task.notes)),
+        (say("notes"), paragraph(note_words(note, one.task.retreats) for note in one.task.notes)),
         (say("where"), environment_words(one.environment)),
         (
             say("protocol"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.settings import BY_OPERATION
 from tfdyno.core.base.units import significant
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.words.base.amounts import capital, percent, plural
+from tfdyno.words.base.amounts import percent, plural
 from tfdyno.words.base.language import joined, say, say_later
 from tfdyno.words.choose import explanation as words
 from tfdyno.words.choose.advice import brief
@@ -263,7 +263,7 @@ def _range(why: Explanation, step_s: Interval, width: int) -> str:
         bucket=basis.bucket,
         models=plural(basis.groups, "model"),
     )
-    told = joined((told, *(f"{capital(reason)}." for reason in basis.reasons)))
+    told = joined((told, *map(words.range_reason, basis.reasons)))
     return wrapped(told, width=width, first="  ", rest="  ")
 
 

@@ -17,9 +17,9 @@ from tfdyno.view.diagnose.course import (
 )
 from tfdyno.view.diagnose.words import (
     card_rows,
-    expected_words,
     gain_words,
     middle_half,
+    then_words,
 )
 from tfdyno.words.base.amounts import capital, listed, percent, plural
 from tfdyno.words.base.language import joined, say, say_later
@@ -101,8 +101,9 @@ def box(told: DiagnoseReport) -> list[tuple[str, str, str]]:
     if told.samples_per_s:
         found.append((say("Throughput"), significant(told.samples_per_s), say("samples/s")))
     if primary.expected_gain and primary.asks_for_change:
-        gain, _, then = expected_words(primary.expected_gain, diagnosis.step_s).partition("   ")
-        found.append((say("Expected of the change"), gain, then))
+        gain = primary.expected_gain
+        then = then_words(gain, diagnosis.step_s)
+        found.append((say("Expected of the change"), gain_words(gain), then))
     proof = told.proof_of(primary)
     if proof and proof.ratio:
         low, high = proof.interval
@@ -158,6 +159,10 @@ def step(told: DiagnoseReport) -> Finding:
     return Finding(heading=heading, lead=lead)
 
 
+_SEVERAL = frozenset({"gemm", "conv", "reduction", "random"})
+"""Classes of operations whose words are in the plural."""
+
+
 def computing(one: StepDiagnosis) -> Finding:
     """Return which class of operation leads."""
     total_s = sum(one.compute_s.values())
@@ -167,7 +172,7 @@ def computing(one: StepDiagnosis) -> Finding:
         heading=say(
             "{name} take {share} of computing", name=capital(class_words(name)), share=share
         )
-        if class_words(name).endswith("s")
+        if name in _SEVERAL
         else say("{name}: {share} of computing", name=capital(class_words(name)), share=share),
         lead=say(
             "{time} of a step, by class of operation, from a short profile.",

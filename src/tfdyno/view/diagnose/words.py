@@ -92,11 +92,16 @@ def gain_words(gain: Gain) -> str:
 
 def expected_words(gain: Gain, step_s: float) -> str:
     """Return the expected gain, and what the step would take then."""
+    return f"{gain_words(gain)}   {then_words(gain, step_s)}"
+
+
+def then_words(gain: Gain, step_s: float) -> str:
+    """Return what the step would take with a gain."""
     fast_s, slow_s = step_s / gain.high, step_s / max(gain.low, 1e-9)
     best, bounds = step_words(step_s / gain.best, (fast_s, slow_s))
     unit = best.rpartition(" ")[2]
     then = f"{bounds} {unit}" if "–" in bounds else seconds_words(step_s / gain.best)
-    return say("{gain}   the step then takes {then}", gain=gain_words(gain), then=then)
+    return say("the step then takes {then}", then=then)
 
 
 def proof_words(proof: FixProof) -> tuple[str, str]:

@@ -173,7 +173,7 @@ def _finding(one: Finding, width: int, colour: bool) -> str:
     because, fix = (padded(f"  {name}", _COLUMN) for name in (say("because"), say("fix")))
     rest = " " * _COLUMN
     lines += [
-        wrapped(f"{seen.source}: {seen.text}", width=width, first=because, rest=rest)
+        wrapped(say(": ").join((seen.source, seen.text)), width=width, first=because, rest=rest)
         for seen in one.evidence
     ]
     for step in one.fix:

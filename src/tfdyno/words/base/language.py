@@ -67,6 +67,13 @@ def retold(text: str, sentences: Iterable[str]) -> str:
     return text
 
 
+def retold_sentence(text: str, sentences: Iterable[str]) -> str:
+    """Do the same of a text with a stop, by sentences that are marked without theirs."""
+    plain = text.rstrip(".")
+    told = retold(plain, sentences)
+    return text if told == plain else told + say(".")
+
+
 def spoken() -> Language:
     """Return the language of the answer."""
     return _ASKED.get() or _SPOKEN[-1]

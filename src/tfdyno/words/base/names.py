@@ -17,7 +17,7 @@ NAMES = frozenset((
     # who named a batch or a length
     say_later("as asked"), say_later("from the script"), say_later("assumed"),
     say_later("the script's own"), say_later("the task's own"), say_later("the model's own"),
-    say_later("assumed: Keras' default"),
+    say_later("assumed: Keras' default"), say_later("Keras' default"),
     # what would change an answer
     say_later("no spot instances"), say_later("input that keeps up"), say_later("no deadline"),
     say_later("no budget"),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.recipe.retreat import told_of
 from tfdyno.words.base.language import retold, say_later
-from tfdyno.words.recipe.retreats import retreats_words
 from tfdyno.words.train import notes
 
 if TYPE_CHECKING:
@@ -82,11 +80,7 @@ def note_words(note: str, retreats: Sequence[Retreat] = ()) -> str:
         note: As it was written down.
         retreats: The steps back that it may tell of.
     """
-    if note == told_of(retreats):
-        return retreats_words(retreats)
-    plain = note.rstrip(".")
-    said = retold(plain, (*NOTES, *notes.NOTES))
-    return f"{plain}." if said == plain else f"{said}。"
+    return notes.note_words(note, retreats, NOTES)
 
 
 def stage_words(stage: str) -> str:

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_si, significant
-from tfdyno.words.base.amounts import percent, plural, short_time
-from tfdyno.words.base.language import say, say_later
+from tfdyno.words.base.amounts import capital, percent, plural, short_time
+from tfdyno.words.base.language import retold, say, say_later
 from tfdyno.words.base.names import named
 from tfdyno.words.choose.kernels import kind as kind_words
 
@@ -234,6 +234,24 @@ def value(one: Constant) -> str:
 def numbered(sources: Iterable[str]) -> dict[str, int]:
     """Return every source once, with its number from 1."""
     return {text: number for number, text in enumerate(dict.fromkeys(sources), start=1)}
+
+
+RANGE_REASONS = (
+    say_later("nothing was measured of {bucket}: the widest that is alike"),
+    say_later("launches and the host hold the step: measured steps of this kind vary more"),
+    say_later("at least ±40 %: no card of compute capability {capability} was measured under "
+              "{execution}"),
+    say_later("too few steps were measured of {bucket}: as wide as all steps need"),
+    say_later("wider by {more}: no card of compute capability {capability} was measured with "
+              "software of today"),
+    say_later("up to {more} more: what the host takes of inference without XLA was not measured"),
+)  # fmt: skip
+"""Why a range is as wide as it is, as ``model.time.intervals`` gives it."""
+
+
+def range_reason(reason: str) -> str:
+    """Return a reason for the width of a range as a sentence."""
+    return capital(retold(reason, RANGE_REASONS)) + say(".")
 
 
 def meanings(why: Explanation) -> dict[str, str]:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.recipe.retreat import told_of
 from tfdyno.words.base.language import retold, say_later
 from tfdyno.words.bench import told as bench
-from tfdyno.words.recipe.retreats import retreats_words
 from tfdyno.words.train import notes as train
 
 if TYPE_CHECKING:
@@ -90,7 +88,7 @@ FACTS = (
 
 def stage_words(line: str) -> str:
     """Return a stage of a child in the language of the answer; another one as it is."""
-    return retold(line, (*STAGES, *bench.STAGES, *train.STAGES))
+    return retold(line, (*train.STAGES, *bench.STAGES, *STAGES))
 
 
 def fact_words(text: str) -> str:
@@ -105,8 +103,4 @@ def note_words(note: str, retreats: Sequence[Retreat] = ()) -> str:
         note: As it was made.
         retreats: The steps back that it may tell of.
     """
-    if retreats and note == told_of(retreats):
-        return retreats_words(retreats)
-    plain = note.rstrip(".")
-    said = retold(plain, (*NOTES, *bench.NOTES, *train.NOTES))
-    return note if said == plain else f"{said}。"
+    return train.note_words(note, retreats, (*NOTES, *bench.NOTES))

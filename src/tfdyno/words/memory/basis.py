@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.program import Rematerialisation
     from tfdyno.core.choose.workload import Workload
 
-_NO_DATA = ("application", "keras_file")
-"""Kinds of workload that are a model alone."""
 UNVERIFIED = say_later("unverified on a device")
 """No figure was compared with the memory that a GPU really held."""
 
@@ -102,7 +100,7 @@ def proof(estimate: Estimate) -> str:
 
 def train_command(workload: Workload, recipe: str) -> str:
     """Return what trains by a recipe, with a place for the data where the workload brings none."""
-    data = ("--data", "FILE.py:FUNCTION") if workload.kind in _NO_DATA else ()
+    data = ("--data", "FILE.py:FUNCTION") if workload.has_no_data else ()
     return typed("train", workload, *data, "--recipe", recipe)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.recipe.retreat import told_of
 from tfdyno.words.base.holders import holders_words
-from tfdyno.words.base.language import retold, say, say_later
+from tfdyno.words.base.language import retold, retold_sentence, say_later
 from tfdyno.words.recipe.retreats import retreats_words
 
 if TYPE_CHECKING:
@@ -91,21 +91,26 @@ def stage_words(line: str) -> str:
     return retold(line, STAGES)
 
 
-def notes_words(notes: Iterable[str], retreats: Sequence[Retreat] = ()) -> str:
-    """Return notes as one paragraph, in the language of the answer as far as they are known.
+def note_words(note: str, retreats: Sequence[Retreat] = (), more: Iterable[str] = ()) -> str:
+    """Return a note as a sentence, in the language of the answer as far as it is known.
 
     Args:
-        notes: As they were written down.
-        retreats: The steps back that one of them tells of.
+        note: As it was written down; it may be said in that language already.
+        retreats: The steps back that it may tell of.
+        more: Sentences that are known beside those of a training.
     """
-    stepped_back = told_of(retreats)
-    told = (retreats_words(retreats) if note == stepped_back else _sentence(note) for note in notes)
-    return "".join(one + (" " if one.endswith(".") else say(" ")) for one in told).rstrip()
+    if retreats and note == told_of(retreats):
+        return retreats_words(retreats)
+    told = retold_sentence(note, (*more, *NOTES))
+    told = told if told != note else holders_words(note)
+    return told if told.endswith((".", "。")) else f"{told}."
 
 
-def _sentence(note: str) -> str:
-    plain = note.rstrip(".")
-    told = retold(plain, NOTES)
-    if told != plain:
-        return told + say(".")
-    return holders_words(f"{plain}.")
+def notes_words(notes: Iterable[str], retreats: Sequence[Retreat] = ()) -> str:
+    """Return such notes as one paragraph."""
+    return paragraph(note_words(note, retreats) for note in notes)
+
+
+def paragraph(sentences: Iterable[str]) -> str:
+    """Join sentences of two languages: a blank follows those that end as English ones do."""
+    return "".join(f"{one} " if one.endswith(".") else one for one in sentences).rstrip()

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.words.train.tune import headline
-from tfdyno.words.train.tune_notes import note_words, reason_words, uncompared_words
+from tfdyno.words.train.tune_notes import (
+    device_name_words,
+    note_words,
+    reason_words,
+    uncompared_words,
+)
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.fix_proof import FixProof
@@ -32,7 +37,7 @@ def tune_document(told: Tuning, *, folder: str = "", made_at: str = "") -> dict[
         "workload": told.reference,
         "title": told.title,
         "device": told.device,
-        "device_name": told.device_name,
+        "device_name": device_name_words(told.device_name),
         "planned_for": told.planned_for,
         "start": _settings(told.start),
         "recipe": _settings(told.recipe),

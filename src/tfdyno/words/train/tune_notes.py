@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.recipe.retreat import told_of
-from tfdyno.words.base.language import ENGLISH, retold, say, say_later, spoken
+from tfdyno.words.base.language import ENGLISH, retold, retold_sentence, say, say_later, spoken
 from tfdyno.words.recipe.retreats import retreats_words
 
 if TYPE_CHECKING:
@@ -75,6 +75,13 @@ NOTES = (
 )  # fmt: skip
 """Notes of an answer, without the stop at their end."""
 DEVICES = (say_later("{count} CPUs ({name})"), say_later("{count} CPU ({name})"))
+COMPARED = (
+    say_later("{field} differs: {left} and {right}."),
+    say_later("{name} has {count} of {all} runs with a steady state; a comparison needs {least}."),
+    say_later("XLA failed to compile {name} ({cause}), which ran in graph execution as the other "
+              "side did: both are the same run."),
+)  # fmt: skip
+"""Why two measurements do not compare, as ``model.measure.comparison`` says it."""
 _NOT_FASTER, _NO_LOSSES = "It is not faster: ", "It is faster. Losses were not compared: "
 _NOT_THE_ANSWER = " is not the answer. "
 
@@ -91,7 +98,8 @@ def reason_words(reason: str) -> str:
     if plain.startswith(_NO_LOSSES):
         why = uncompared_words(plain.removeprefix(_NO_LOSSES))
         return say("It is faster. Losses were not compared: {why}.", why=why)
-    return _sentence(reason, REASONS)
+    told = retold(reason, COMPARED)
+    return told if told != reason else retold_sentence(reason, REASONS)
 
 
 def uncompared_words(why: str) -> str:
@@ -117,16 +125,9 @@ def note_words(note: str, trials: Iterable[Trial]) -> str:
         if one.retreats and note == f"Trial {one.number}: {told_of(one.retreats)}":
             return say("Trial {number}: {what}",
                        number=one.number, what=retreats_words(one.retreats))  # fmt: skip
-    return _sentence(note, NOTES)
+    return retold_sentence(note, NOTES)
 
 
 def device_name_words(name: str) -> str:
     """Return the name of the device, where it is one of CPUs in the language of the answer."""
     return retold(name, DEVICES)
-
-
-def _sentence(text: str, sentences: Iterable[str]) -> str:
-    """Return a text as a sentence with its stop; as it is where none of them made it."""
-    plain = text.rstrip(".")
-    told = retold(plain, sentences)
-    return text if told == plain else told + say(".")
