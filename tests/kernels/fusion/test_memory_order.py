@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from jax import numpy as jnp
 from tests.runtime.lowered import graph, program, tensors
 
-from tfdyno.kernels.fusion.memory_order import by_memory, ordered, reordered_peaks
+from tfdyno.kernels.fusion.memory_order import (
+    by_memory,
+    from_weights_late,
+    ordered,
+    reordered_peaks,
+)
 from tfdyno.kernels.fusion.rule import fuse
 from tfdyno.kernels.launch import results_of
 from tfdyno.kernels.memory.liveness import buffer_plan
@@ -91,6 +96,38 @@ def test_where_nothing_is_computed_again_the_order_is_the_programs() -> None:
     assert ordered(made, fusion, SIZES, tensors(*arguments), "train") is fusion
 
 
+KERNEL = WIDTH * WIDTH * 4
+"""Bytes of one kernel as floats; it is kept in a quarter of that."""
+
+
+def rounded(count: int) -> tuple[Step, tuple[Argument, ...]]:
+    """Kernels in 8 bits that are all made floats first and read one after the other."""
+
+    def step(x: jax.Array, *kernels: jax.Array) -> jax.Array:
+        wide = [kernel.astype("float32") * 0.5 + 1.0 for kernel in kernels]
+        for kernel in jax.lax.optimization_barrier(wide):
+            x = x @ kernel
+        return x
+
+    kernels: list[Argument] = [("state", (WIDTH, WIDTH), "int8")] * count
+    return step, (("input", (BATCH, WIDTH)), *kernels)
+
+
+def test_the_least_that_xla_may_hold_is_of_weights_made_ready_when_they_are_read() -> None:
+    step, arguments = rounded(4)
+    made = program(step, *arguments, batch_size=BATCH).buffers
+    resident = BATCH * WIDTH * 4 * 2 + 4 * KERNEL // 4
+    assert made.peak_at(BATCH) == resident + 4 * KERNEL + BLOCK
+    assert made.least_at(BATCH) == resident + KERNEL + 2 * BLOCK
+
+
+def test_where_weights_are_read_as_they_are_no_order_holds_less() -> None:
+    step, arguments = sums(4)
+    made = program(step, *arguments, batch_size=BATCH).buffers
+    assert made.late == ()
+    assert made.least_at(BATCH) == made.peak_at(BATCH)
+
+
 @settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), min_size=1,
                 max_size=12))  # fmt: skip
@@ -101,12 +138,13 @@ def test_every_launch_runs_once_and_after_what_it_reads(
         values = [x]
         for left, right, product in wanted:
             a, b = values[left % len(values)], values[right % len(values)]
-            values.append(a @ w if product else jnp.sum(a * b, axis=1, keepdims=True) + b)
+            values.append(a @ jnp.tanh(w) if product else jnp.sum(a * b, axis=1, keepdims=True) + b)
         return jnp.sum(values[-1])
 
     arguments: tuple[Argument, ...] = (("input", (BATCH, 64)), ("weight", (64, 64)))
     made = graph(step, *arguments)
     launches = fuse(made).launches
-    found = by_memory(made, launches)
-    assert sorted(map(id, found)) == sorted(map(id, launches))
-    assert is_runnable(made, found)
+    late = from_weights_late(made, launches, set(made.arguments[1:]))
+    for found in (by_memory(made, launches), late):
+        assert sorted(map(id, found)) == sorted(map(id, launches))
+        assert is_runnable(made, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, log
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.choices import option
 
+from tfdyno.core.choose.workload import FineTune
 from tfdyno.model.memory.memory_plan import (
     change_log_width,
     chosen_of,
     closest_of,
+    departure,
     safe_of,
     time_ratio,
     undominated,
@@ -87,6 +90,39 @@ def test_the_chosen_one_fits_and_keeps_its_learning_where_it_can(
     assert bool(chosen.optimizer) == (not alike)
     cheaper = [one for one in options if one.changes <= chosen.changes and beats(one, chosen)]
     assert all(one.update_s == chosen.update_s for one in cheaper if one.fits)
+
+
+LORA = FineTune(lora_rank=8)
+INT8, INT4 = replace(LORA, quantize="int8"), replace(LORA, quantize="int4")
+SHORT = replace(INT4, sequence_length=256)
+
+
+def test_ways_to_train_a_preset_are_taken_in_the_order_of_what_they_change() -> None:
+    whole = option(10, 9.0, fine_tune=FineTune())
+    again = option(14, 9.0, fine_tune=FineTune(), remat="blocks")
+    ways = [option(5, 1.0, fine_tune=one) for one in (LORA, INT8, INT4)]
+    other = option(5, 1.0, fine_tune=FineTune(), optimizer="sgd")
+    short = option(1, 0.5, fine_tune=SHORT)
+    assert [departure(one, whole) for one in (whole, again, *ways, other, short)] == [
+        0, 0, 1, 2, 3, 4, 5,
+    ]  # fmt: skip
+    assert chosen_of([whole, short, other, *reversed(ways)], 0.05) == ways[0]
+    assert chosen_of([whole, short, other, ways[2]], 0.05) == ways[2]
+    assert chosen_of([replace(whole, fits=True), *ways], 0.05) == replace(whole, fits=True)
+
+
+def test_adapters_push_out_no_way_that_trains_every_weight() -> None:
+    whole, adapters = option(10, 1.5, fine_tune=FineTune()), option(5, 0.5, fine_tune=LORA)
+    assert undominated([whole, adapters]) == (adapters, whole)
+    rounded = option(6, 0.75, fine_tune=INT8)
+    assert undominated([whole, adapters, rounded]) == (adapters, whole)
+
+
+def test_the_safe_one_trains_as_the_chosen_one() -> None:
+    whole, near = option(10, 9.0, fine_tune=FineTune()), option(5, 1.8, fine_tune=LORA)
+    rounded, split = option(4, 0.5, fine_tune=INT8), option(7, 1.0, fine_tune=LORA)
+    assert safe_of([whole, near, rounded], near) is None
+    assert safe_of([whole, near, rounded, split], near) == split
 
 
 def test_every_change_has_to_pay() -> None:

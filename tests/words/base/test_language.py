@@ -198,6 +198,7 @@ NOT_SAID = {
     "on demand", "batch per replica", "global batch", "no spot instances", "input that keeps up",
     "no deadline", "no budget", "no CUDA graphs", " x ", " × ", " · ", " GiB · ",
     "tensor parallel", "too slow", "batch statistics", "as asked",
+    "adapters alone", "rounded weights", "shorter samples",
     " --output size.json", " --spare 1", "own price", "price and speed",
     "a page needs a workload with a card",
     " --batch-size {} --precision ",

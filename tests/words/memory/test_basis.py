@@ -7,7 +7,8 @@ from tests.advice import estimate
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.program import Rematerialisation
-from tfdyno.core.choose.workload import Workload
+from tfdyno.core.choose.workload import FineTune, Workload
+from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.words.memory.basis import (
     UNVERIFIED,
     proof,
@@ -71,6 +72,18 @@ def test_a_command_can_be_typed_as_it_stands() -> None:
     )
     model = Workload(reference="model.py:make", kind="function")
     assert typed("advise", model) == "tfdyno advise model.py:make"
+
+
+def test_a_command_about_a_preset_says_how_it_is_trained() -> None:
+    asked = FineTune(task="causal_lm", sequence_length=512, lora_rank=8, quantize="int4")
+    preset = parse_reference("keras_hub:gemma_2b_en", fine_tune=asked)
+    assert typed("memory", preset, "--plan") == (
+        "tfdyno memory keras_hub:gemma_2b_en --task causal_lm --seq 512 --lora 8 --quantize int4 "
+        "--plan"
+    )
+    plain = parse_reference("keras_hub:gemma_2b_en", fine_tune=FineTune())
+    assert typed("advise", plain) == "tfdyno advise keras_hub:gemma_2b_en"
+    assert train_command(preset, "fit.toml") == "tfdyno train SCRIPT.py --recipe fit.toml"
 
 
 def test_a_model_alone_is_trained_with_data_of_the_reader() -> None:

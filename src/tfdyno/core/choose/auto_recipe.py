@@ -7,6 +7,7 @@ from typing import Literal
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.estimate import Route
+from tfdyno.core.choose.workload import FineTune
 from tfdyno.core.recipe.recipe import Recipe
 
 
@@ -39,6 +40,8 @@ class Option:
     """Time of a step over what it would take if nothing were computed again."""
     optimizer: str = ""
     """Keras optimizer in place of the script's own, which learns differently; empty: its own."""
+    fine_tune: FineTune | None = None
+    """How a preset is trained; None: the workload is none."""
     memory_made_by: Route = "quick"
     verified: bool = False
     """Whether ``fits`` rests on a compile at this very batch for this much memory."""

@@ -7,11 +7,14 @@ from typing import Literal
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.auto_recipe import Option
+from tfdyno.core.choose.sharding import Sharding
 from tfdyno.core.recipe.recipe import Recipe
 
 OPTIMIZERS = ("adafactor", "lion", "sgd")
 """Optimizers of Keras that keep less than Adam: weighed in place of a script's own."""
-Learning = Literal["optimizer", "batch statistics"]
+Learning = Literal[
+    "optimizer", "batch statistics", "adapters alone", "rounded weights", "shorter samples"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,3 +55,6 @@ class MemoryPlan:
     """What was left out and why, and what the answer rests on."""
     weighed: int = 0
     """How many options there were."""
+    sharding: tuple[Sharding, ...] = ()
+    """How several cards hold what one does not: the script as it is, then, where nothing fits, the
+    closest."""

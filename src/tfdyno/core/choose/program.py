@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from math import prod
+from math import inf, prod
 from typing import Literal
 
 from tfdyno.core.base.dataclass import dataclass
@@ -119,6 +119,10 @@ class BufferPlan:
     A step that computes values again is planned in that order: to see what computing them again
     saves, it is compared with this."""
 
+    late: tuple[Scaled, ...] = ()
+    """The same where weights are made ready right before they are read, as XLA may do; empty: that
+    holds no less, or it was not looked for."""
+
     kept: BufferPlan | None = None
     """The plan where XLA keeps what is dear to compute again, as on an H200; None: not looked for.
     Whether it does hangs on the card (``keeps_dear`` in ``catalog.families``)."""
@@ -131,6 +135,11 @@ class BufferPlan:
     def peak_at(self, batch_size: float) -> float:
         """Return bytes held at the worst moment of a step with this batch."""
         return max(moment.at(batch_size) for moment in (self.envelope or (self.peak_bytes,)))
+
+    def least_at(self, batch_size: float) -> float:
+        """Return ``peak_at``, or what the order holds that makes weights ready late."""
+        late = max((moment.at(batch_size) for moment in self.late), default=inf)
+        return min(late, self.peak_at(batch_size))
 
     def parts_at(self, batch_size: float) -> dict[str, float]:
         """Split ``peak_at`` into parts, in bytes.

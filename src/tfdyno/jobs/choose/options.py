@@ -94,6 +94,7 @@ class Way:
             remat=workload.remat,
             recompute_ratio=timed.recompute_ratio,
             optimizer=workload.optimizer,
+            fine_tune=workload.hub.fine_tune if workload.hub else None,
             memory_made_by=found.made_by["memory"],
             verified=found.fits_verified,
         )

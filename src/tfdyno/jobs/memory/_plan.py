@@ -9,23 +9,39 @@ from tfdyno.catalog.assumptions import recipe_rules
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.choose.memory_plan import OPTIMIZERS, Learning, MemoryPlan, PlannedOption
 from tfdyno.core.recipe.recipe import Recipe, diff
+from tfdyno.jobs.choose._scale_out import shardings
 from tfdyno.jobs.choose.exact import add_cached, add_compiled
 from tfdyno.jobs.choose.options import in_both_precisions
 from tfdyno.jobs.choose.verify import proved
 from tfdyno.jobs.memory._weighing import Weighing, Wish
-from tfdyno.model.memory.memory_plan import chosen_of, closest_of, safe_of, time_ratio, undominated
+from tfdyno.model.memory.memory_plan import (
+    chosen_of,
+    closest_of,
+    departure,
+    safe_of,
+    time_ratio,
+    undominated,
+)
 from tfdyno.words.base.amounts import of_gib
 from tfdyno.words.base.language import say, say_later
 from tfdyno.words.memory.basis import slower
+from tfdyno.words.memory.plan import fine_tune_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tfdyno.core.choose.auto_recipe import Option
     from tfdyno.core.choose.hardware import Gpu
-    from tfdyno.core.choose.workload import Trace
+    from tfdyno.core.choose.sharding import Sharding
+    from tfdyno.core.choose.workload import FineTune, HubModel, Trace
     from tfdyno.jobs.choose.predict import Predictor
 
+LORA_RANK = 8
+"""Of adapters that were not asked for."""
+_FEWEST_TOKENS = 64
+"""Shorter samples are not weighed."""
+_NO_KERNELS = ("float8",)
+"""Modes of quantizing beside which Keras has no adapters."""
 _MOST_PROOFS = 4
 """Options that are compiled, best first, until one fits."""
 _FEW_RATIO, _TWO_RATIO = 0.5, 1.5
@@ -67,6 +83,7 @@ def memory_plan(
     base = weighing.options[0]
     for policy in () if base.fits_surely else plain:
         weighing.add(policy, remat=True)
+    _add_fine_tunes(weighing)
     _add_optimizers(weighing, base)
     gain = recipe_rules().least_gain_ratio
     chosen = chosen_of(weighing.options, gain)
@@ -84,11 +101,59 @@ def _compiled(
     return found
 
 
+def _add_fine_tunes(weighing: Weighing) -> None:
+    """Add other ways to train a preset, the mildest first, until one is certain to fit.
+
+    Its adapters alone, then with the rest of its weights in 8 bits and in 4; then shorter samples,
+    unless their length was named. What was asked stays: a rank, a mode of quantizing.
+    """
+    base, trace = weighing.options[0], weighing.own.traced.trace
+    if trace.workload.hub is None or base.fits_surely:
+        return
+    leader = chosen_of(weighing.options, recipe_rules().least_gain_ratio)
+    policy = (leader or closest_of(weighing.options)).precision
+    for way in fine_tunes(trace.workload.hub, _tokens(trace)):
+        found = weighing.add(policy, fine_tune=way)
+        if any(one.fits_surely for one in found):
+            return
+
+
+def fine_tunes(own: HubModel, tokens: int) -> tuple[FineTune, ...]:
+    """Return other ways to train a preset, each on top of the one before.
+
+    Args:
+        own: The preset with what was asked, which stays.
+        tokens: Of a sample; 0: it is no text.
+    """
+    asked = own.fine_tune
+    if asked.quantize in _NO_KERNELS:
+        return ()
+    way, found = asked, []
+    if not asked.lora_rank:
+        way = replace(way, lora_rank=LORA_RANK)
+        found.append(way)
+    for mode in {"": ("int8", "int4"), "int8": ("int4",)}.get(asked.quantize, ()):
+        way = replace(way, quantize=mode)
+        found.append(way)
+    for part in () if asked.sequence_length else (2, 4, 8):
+        if tokens // part >= _FEWEST_TOKENS:
+            found.append(replace(way, sequence_length=tokens // part))
+    return tuple(found)
+
+
+def _tokens(trace: Trace) -> int:
+    """Return the length of a sample of text; 0: it is none."""
+    sizes = (one.shape[1] for one in trace.tensors if one.role == "input" and len(one.shape) == 2)
+    return max(sizes, default=0)
+
+
 def _add_optimizers(weighing: Weighing, base: Option) -> None:
     """Add what other optimizers make of the precision that leads, recomputing too in need."""
     options, rules = weighing.options, recipe_rules()
     needed = not any(one.fits for one in options)
     names = weighing.wish.optimizers
+    if names is None and base.fine_tune:
+        names = ()  # of adapters alone no optimizer keeps much
     if names is None:
         trace = weighing.own.traced.trace
         state_ratio = _state_bytes(trace) / base.usable_memory_bytes
@@ -159,7 +224,18 @@ def _plan(weighing: Weighing, chosen: Option | None) -> MemoryPlan:
         reasons=plan_reasons(recipe, planned(chosen), base) if recipe and chosen else {},
         notes=tuple(dict.fromkeys((*weighing.notes, *plan_notes(options, chosen)))),
         weighed=len(options),
+        sharding=tuple(_sharded(weighing, None if chosen else closest_of(options))),
     )
+
+
+def _sharded(weighing: Weighing, closest: Option | None) -> Iterator[Sharding]:
+    """Yield how several cards hold the whole batch: of the script as it is, and of the closest."""
+    ways = [weighing.own]
+    if closest and departure(closest, weighing.options[0]):
+        ways += [way.predictor for option, way in weighing.found if option == closest]
+    for one in ways:
+        found = one.estimate(weighing.gpu, batch_size=weighing.own.batch_size)
+        yield from shardings((weighing.gpu,), (found,), one.cluster)
 
 
 def _planned(weighing: Weighing, option: Option, base: Option) -> PlannedOption:
@@ -175,28 +251,39 @@ def _planned(weighing: Weighing, option: Option, base: Option) -> PlannedOption:
             option,
             base,
             measured_log_widths=measured,
-            computed_ratios=(option.recompute_ratio, _optimizer_ratio(weighing.options, option)),
+            computed_ratios=(
+                option.recompute_ratio,
+                _learning_ratio(weighing.options, option, base),
+            ),
         ),
         learns_differently=tuple(_learns_differently(weighing.own.traced.trace, option, base)),
     )
 
 
-def _optimizer_ratio(options: Sequence[Option], option: Option) -> float:
-    """Time with another optimizer over that of the same option with the script's own."""
-    if not option.optimizer:
+def _learning_ratio(options: Sequence[Option], option: Option, base: Option) -> float:
+    """Time of what learns differently over that of the same option that learns as the script."""
+    if not departure(option, base):
         return 1.0
-    alike = (one for one in options if not one.optimizer and _rest(one) == _rest(option))
-    return option.update_s.best / next(alike, option).update_s.best
+    own = (one for one in options if not departure(one, base) and _rest(one) == _rest(option))
+    return option.update_s.best / next(own, option).update_s.best
 
 
 def _rest(one: Option) -> tuple[object, ...]:
-    """Return what an option is but for its optimizer."""
+    """Return what an option is but for what it learns."""
     return one.precision, one.remat, one.batch_size, one.accumulation
 
 
 def _learns_differently(trace: Trace, option: Option, base: Option) -> Iterator[Learning]:
     if option.optimizer:
         yield "optimizer"
+    own, one = base.fine_tune, option.fine_tune
+    if own and one and own != one:
+        if one.lora_rank != own.lora_rank:
+            yield "adapters alone"
+        if one.quantize != own.quantize:
+            yield "rounded weights"
+        if one.sequence_length != own.sequence_length:
+            yield "shorter samples"
     normalises = any(one.name.endswith("moving_mean") for one in trace.tensors)
     if normalises and option.batch_size != base.batch_size:
         yield "batch statistics"
@@ -261,6 +348,17 @@ def plan_reasons(recipe: Recipe, chosen: PlannedOption, base: Option) -> dict[st
 def plan_notes(options: Sequence[Option], chosen: Option | None) -> tuple[str, ...]:
     """Return what nobody knows, and what is no setting of a recipe."""
     notes = [say(COMPUTED)]
+    best, own = chosen or closest_of(options), options[0].fine_tune
+    if best.fine_tune and best.fine_tune != own:
+        notes.append(say("In Keras, before compile: {code}.", code=fine_tune_code(best.fine_tune)))
+        if best.fine_tune.lora_rank and not (own and own.lora_rank):
+            notes.append(
+                say(
+                    "LoRA trains adapters of rank {rank} in place of the backbone's own "
+                    "weights, which stay as they are. --lora names another rank.",
+                    rank=best.fine_tune.lora_rank,
+                )
+            )
     if chosen and chosen.optimizer:
         notes.append(
             say(
@@ -295,7 +393,7 @@ def _may_fit(options: Sequence[Option]) -> Option | None:
     near = (
         one
         for one in options
-        if not one.optimizer
+        if not departure(one, options[0])
         and one.memory_made_by == "quick"
         and one.device_memory_bytes.low <= one.usable_memory_bytes
     )

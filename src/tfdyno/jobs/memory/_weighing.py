@@ -15,9 +15,10 @@ from tfdyno.core.choose.hardware import Gpu
 from tfdyno.jobs.choose.options import Way, computing_once
 from tfdyno.jobs.choose.predict import Predictor, StepSettings, predictor_for
 from tfdyno.words.base.language import say
+from tfdyno.words.memory.plan import fine_tune_changes
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.workload import Trace
+    from tfdyno.core.choose.workload import FineTune, Trace
 
 
 REMAT = "blocks"
@@ -59,40 +60,65 @@ class Weighing:
         """All of them, the script as it is first."""
         return tuple(option for option, _ in self.found)
 
-    def add(self, policy: str, *, remat: bool = False, optimizer: str = "") -> None:
+    def add(
+        self,
+        policy: str,
+        *,
+        remat: bool = False,
+        optimizer: str = "",
+        fine_tune: FineTune | None = None,
+    ) -> tuple[Option, ...]:
         """Weigh every split of the batch of one way; a note says why it has no trace.
 
         Args:
             policy: A key of ``plain``.
             remat: Whether blocks are computed again.
             optimizer: In place of the script's own.
+            fine_tune: How the preset is trained, in place of what was asked.
+
+        Returns:
+            The options that were added.
         """
         plain = self.plain[policy]
-        held = self._traced(plain, optimizer=optimizer) if optimizer else plain
+        changed = bool(optimizer or fine_tune)
+        held = self._traced(plain, optimizer=optimizer, fine_tune=fine_tune) if changed else plain
         if held is None:
-            return
-        changes = (policy != next(iter(self.plain)), remat, bool(optimizer))
+            return ()
+        changes = (policy != next(iter(self.plain)), remat, bool(optimizer), bool(fine_tune))
         way = Way(predictor=held, gpu=self.gpu, share=self.own.batch_size, changes=sum(changes))
         if remat:
             again = self._computing_again(plain, optimizer)
             if again is None:
-                return
+                return ()
             way = replace(way, predictor=again, plain=held, once=computing_once(again))
-        self.found += [(way.option(size, parts), way) for size, parts in way.splits()]
+        found = tuple(way.option(size, parts) for size, parts in way.splits())
+        self.found += [(one, way) for one in found]
+        return found
 
     def _computing_again(self, plain: Predictor, optimizer: str) -> Predictor | None:
-        if reason := _too_large(plain.traced.trace):
+        if reason := _too_slow(plain.traced.trace) or _too_large(plain.traced.trace):
             self.notes.append(say("Recomputing was not weighed: {reason}", reason=reason))
             return None
         return self._traced(plain, optimizer=optimizer, remat=REMAT)
 
-    def _traced(self, plain: Predictor, *, optimizer: str, remat: str = "") -> Predictor | None:
+    def _traced(
+        self,
+        plain: Predictor,
+        *,
+        optimizer: str,
+        remat: str = "",
+        fine_tune: FineTune | None = None,
+    ) -> Predictor | None:
         """Return the predictor of a precision with these changes; None and a note: it fails."""
-        what = say(" with ").join(filter(None, (remat and say("recomputed blocks"), optimizer)))
+        workload = plain.traced.trace.workload
+        parts = [remat and say("recomputed blocks"), optimizer]
+        if fine_tune and workload.hub:
+            parts += fine_tune_changes(fine_tune, workload.hub.fine_tune)
+            workload = replace(workload, hub=replace(workload.hub, fine_tune=fine_tune))
+        what = say(" with ").join(filter(None, parts))
         self.progress(
             say("weighing {what} in {policy}", what=what, policy=plain.traced.trace.policy)
         )
-        workload = plain.traced.trace.workload
         try:
             return predictor_for(
                 replace(workload, optimizer=optimizer, remat=remat),
@@ -110,6 +136,13 @@ class Weighing:
                 )
             )
             return None
+
+
+def _too_slow(trace: Trace) -> str:
+    """Return why TensorFlow's trace of it would keep the reader waiting; empty: it does not."""
+    if trace.workload.hub is None:
+        return ""
+    return say("TensorFlow, by which it is traced, takes minutes for a preset.")
 
 
 def _too_large(trace: Trace) -> str:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tfdyno.kernels.launch import Fusion, Launch
     from tfdyno.kernels.records import Sizes
 
+_MUCH_RATIO = 0.9
+"""What holds more than this share of another order is as near to it as plans are to programs."""
+
 
 def ordered(
     graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
@@ -54,6 +57,24 @@ def reordered_peaks(
     return buffer_plan(graph, replace(fusion, launches=other), sizes, tensors, mode).envelope
 
 
+def late_peaks(
+    graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
+) -> tuple[Scaled, ...]:
+    """Return a step's peaks where weights are made ready as late as can be; none: of no matter.
+
+    The gradient of a quantized layer reads its kernel as floats. JAX makes that where the forward
+    pass is; XLA, which takes the best of three orders, leaves it there or makes it right before it
+    is read. Gemma 2B in 8 bits with adapters, compiled for 8.9: 7.89 GiB at 512 tokens, where the
+    program's order holds 7.79 and the late one 4.25; at 256 it lies between the two.
+    """
+    arguments = zip(graph.arguments, tensors, strict=False)
+    weights = {value for value, spec in arguments if spec.role in ("weight", "state")}
+    late = replace(fusion, launches=from_weights_late(graph, fusion.launches, weights))
+    plans = [buffer_plan(graph, one, sizes, tensors, mode) for one in (fusion, late)]
+    early_bytes, late_bytes = (one.peak_at(sizes.batch_size) for one in plans)
+    return plans[1].envelope if late_bytes <= _MUCH_RATIO * early_bytes else ()
+
+
 def by_memory(graph: Graph, launches: list[Launch]) -> list[Launch]:
     """Launch of those that can run always the one that frees most: XLA's list scheduling.
 
@@ -74,6 +95,44 @@ def by_memory(graph: Graph, launches: list[Launch]) -> list[Launch]:
         if index not in schedule.done:  # it has stood there since before it came to free more
             schedule.run(index)
     return [launches[index] for index in schedule.done]
+
+
+def from_weights_late(graph: Graph, launches: list[Launch], weights: set[int]) -> list[Launch]:
+    """Launch what is made of weights alone right before the first that reads it.
+
+    Where the program has loops or branches, which must stay together, the order stays.
+
+    Args:
+        graph: The step.
+        launches: In an order in which none stands before what it reads.
+        weights: The arguments that hold them.
+    """
+    if len({graph.nodes[launch.roots[0]].scope for launch in launches}) > 1:
+        return launches
+    results = [results_of(graph, launch) for launch in launches]
+    maker = {value: n for n, made in enumerate(results) for value in made}
+    needs = [
+        {maker[value] for value in launch.reads if maker.get(value, n) != n}
+        for n, launch in enumerate(launches)
+    ]
+    ready: set[int] = set()
+    """Launches of whose values all are weights, or made of them."""
+    for n, (launch, before) in enumerate(zip(launches, needs, strict=True)):
+        given = {value for value in launch.reads if value not in maker}
+        if launch.reads and before <= ready and given <= weights:
+            ready.add(n)
+    read = set().union(*needs)
+    found: dict[int, None] = {}
+
+    def run(n: int) -> None:
+        for other in sorted(needs[n] - found.keys()):
+            run(other)
+        found[n] = None
+
+    for n in range(len(launches)):
+        if n not in found and not (n in ready and n in read):
+            run(n)
+    return [launches[n] for n in found]
 
 
 class _Schedule:

@@ -18,16 +18,37 @@ _LEAST_LEFT = 0.05
 """Share of a step that no change takes away, however wrong its estimate."""
 
 
+def departure(option: Option, base: Option) -> int:
+    """Return how far what is trained departs from what the script trains; 0: it learns the same.
+
+    In the order in which they are tried: adapters in place of all weights (1), the rest of the
+    weights in 8 bits (2) or in 4 (3), another optimizer (4), shorter samples (5).
+    """
+    own, one = base.fine_tune, option.fine_tune
+    if own and one and one != own:
+        if one.sequence_length != own.sequence_length:
+            return 5
+        if one.quantize != own.quantize:
+            return 3 if one.quantize == "int4" else 2
+        return 1
+    return 4 if option.optimizer else 0
+
+
 def undominated(options: Sequence[Option]) -> tuple[Option, ...]:
     """Return those that fit and that no other fitting one beats, by best figures, fastest first.
 
     One beats another when it takes no more time per update and no more memory, and less of one.
-    One that learns differently, by another optimizer, beats none with the script's own.
+    One that learns differently beats none that departs less from what the script trains.
+
+    Args:
+        options: The script as it is first.
     """
-    fitting = [one for one in options if one.fits]
-    alike = _front([one for one in fitting if not one.optimizer])
-    other = (one for one in _front(fitting) if one.optimizer)
-    return tuple(sorted((*alike, *other), key=lambda one: one.update_s.best))
+    ways = {id(one): departure(one, options[0]) for one in options}
+    found: list[Option] = []
+    for way in sorted(set(ways.values())):
+        near = [one for one in options if one.fits and ways[id(one)] <= way]
+        found += (one for one in _front(near) if ways[id(one)] == way)
+    return tuple(sorted(found, key=lambda one: one.update_s.best))
 
 
 def _front(options: Sequence[Option]) -> list[Option]:
@@ -38,13 +59,21 @@ def _front(options: Sequence[Option]) -> list[Option]:
 def chosen_of(options: Sequence[Option], least_gain_ratio: float) -> Option | None:
     """Return the fastest that fits, where every change has to pay (``preferred``).
 
-    What learns differently, by another optimizer, comes only where nothing else fits.
+    What learns differently comes only where nothing fits that departs less (``departure``).
+
+    Args:
+        options: The script as it is first.
+        least_gain_ratio: What a change has to gain.
 
     Returns:
         None where nothing fits.
     """
-    alike = [one for one in options if not one.optimizer]
-    return preferred(alike, least_gain_ratio) or preferred(options, least_gain_ratio)
+    ways = [departure(one, options[0]) for one in options]
+    for way in sorted(set(ways)):
+        alike = [one for one, own in zip(options, ways, strict=True) if own == way]
+        if found := preferred(alike, least_gain_ratio):
+            return found
+    return None
 
 
 def safe_of(options: Sequence[Option], chosen: Option) -> Option | None:
@@ -54,7 +83,8 @@ def safe_of(options: Sequence[Option], chosen: Option) -> Option | None:
     """
     if chosen.fits_surely or chosen.verified:
         return None
-    sure = (one for one in options if one.fits_surely and one.optimizer == chosen.optimizer)
+    learns = departure(chosen, options[0])
+    sure = (one for one in options if one.fits_surely and departure(one, options[0]) == learns)
     return min(sure, key=lambda one: one.update_s.best, default=None)
 
 

@@ -49,11 +49,19 @@ def predict_memory(
     in one piece, so there slack is only what stays unused between. Bytes
     throughout. The ends of the range add the constants' uncertainties as independent ones,
     by the root of the sum of their squares: that all are at their worst at once is not nine in ten.
+    Where XLA may take one of two orders, the low end is that of the one that holds less.
     No step needs less than the low end of its plan, however uncertain the workspaces are.
     """
     scratch = planned_scratch(program, model)
     plan = max(0.0, program.buffers.peak_at(batch_size) - scratch)
     held = _held(program, plan, gpu=gpu, execution=execution, model=model)
+    least = max(0.0, program.buffers.least_at(batch_size) - scratch)
+    if least < plan:
+        late = _held(program, least, gpu=gpu, execution=execution, model=model)
+        held = held._replace(
+            peak=replace(held.peak, low=late.peak.low),
+            device=replace(held.device, low=late.device.low),
+        )
     parts = program.buffers.parts_at(batch_size)
     grown = plan * (held.plan_ratio - 1.0)
     parts["activations"] = max(0.0, parts.get("activations", 0.0) + grown)

@@ -11,7 +11,7 @@ from tfdyno.core.base.collection import nothing_collected
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.choose.program import TODAY, Program
 from tfdyno.core.messages.trace import QuickPrograms
-from tfdyno.kernels.fusion.memory_order import ordered, reordered_peaks
+from tfdyno.kernels.fusion.memory_order import late_peaks, ordered, reordered_peaks
 from tfdyno.kernels.fusion.rule import fuse, fuse_for_memory
 from tfdyno.kernels.graph import Graph
 from tfdyno.kernels.memory.graph_memory import GraphMemory
@@ -145,4 +145,8 @@ def _planned(
     graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
 ) -> BufferPlan:
     buffers = buffer_plan(graph, fusion, sizes, tensors, mode)
-    return replace(buffers, reordered=reordered_peaks(graph, fusion, sizes, tensors, mode))
+    return replace(
+        buffers,
+        reordered=reordered_peaks(graph, fusion, sizes, tensors, mode),
+        late=late_peaks(graph, fusion, sizes, tensors, mode),
+    )

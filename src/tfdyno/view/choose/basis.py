@@ -11,6 +11,7 @@ from tfdyno.words.base import amounts
 from tfdyno.words.base.language import say, say_later
 from tfdyno.words.base.names import named
 from tfdyno.words.choose import kernels
+from tfdyno.words.memory.basis import fine_tune_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -176,7 +177,7 @@ def commands(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[Fact
     """Return the next commands with what each does, ready to copy."""
     if best is None:
         return (("tfdyno gpus", say("the cards that the catalogue knows")),)
-    reference = shlex.quote(trace.workload.reference)
+    reference = shlex.join([trace.workload.reference, *fine_tune_options(trace.workload)])
     estimate = best.estimate
     same = f"{reference} --batch-size {estimate.batch_size} --precision {estimate.precision}"
     rival = next((c.gpu for c in advice.ranking if c.gpu != best.gpu), "")

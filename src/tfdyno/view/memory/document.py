@@ -91,6 +91,7 @@ def _plan(one: MemoryPlan, card: str) -> dict[str, Any]:
         "recipe": recipe_document(one.recipe) if one.recipe else None,
         "reasons": one.reasons,
         "notes": list(one.notes),
+        "sharding": to_builtins(one.sharding),
     }
 
 

@@ -8,6 +8,7 @@ from tfdyno.core.base.units import format_bytes
 from tfdyno.view.base.template import page
 from tfdyno.view.choose.sections import Panel, Section
 from tfdyno.view.choose.sentences import Finding
+from tfdyno.view.choose.sharding_text import sentence
 from tfdyno.view.draw.svg import Table
 from tfdyno.view.memory.document import memory_document
 from tfdyno.view.memory.figure_held import held_figure
@@ -20,6 +21,7 @@ from tfdyno.words.memory.plan import (
     base_sentence,
     batch_cell,
     fit_cell,
+    learns_by,
     plan_headline,
     ratio_words,
     safe_sentence,
@@ -93,7 +95,8 @@ def _sections(answer: MemoryAnswer) -> Iterator[Section]:
 
 def _plan_panel(plan: MemoryPlan, card: str) -> Panel:
     rows, weighed = tuple(_row(one, plan) for one in plan.options), weighed_words(plan)
-    headings = (say("Precision"), say("Batch"), say("Computed again"), say("Optimizer"), "GiB",
+    trained = say("Trains by") if plan.base.option.fine_tune else say("Optimizer")
+    headings = (say("Precision"), say("Batch"), say("Computed again"), trained, "GiB",
                 say("Nine in ten"),
                 say("Time per sample"), say("Fits"), say("Learns differently"))  # fmt: skip
     heading = plan_headline(plan, card).rstrip(".")
@@ -120,7 +123,7 @@ def _row(one: PlannedOption, plan: MemoryPlan) -> tuple[str, ...]:
         option.precision + (say(" (chosen)") if chosen else ""),
         batch_cell(option),
         say("blocks") if option.remat else "–",
-        option.optimizer or "–",
+        learns_by(option, plan.base.option) or "–",
         gib(held.best),
         f"{gib(held.low)}–{gib(held.high)}",
         ratio_words(one.time_ratio),
@@ -166,6 +169,7 @@ def _notes(answer: MemoryAnswer) -> Iterator[str]:
         yield from card.map.notes
     for plan in answer.plans:
         yield from plan.notes
+        yield from (sentence(one, answer.names[plan.gpu]) for one in plan.sharding)
     yield from answer.notes
 
 

@@ -9,6 +9,7 @@ from tfdyno.core.base.units import format_bytes
 from tfdyno.core.doctor.finding import Diagnosis
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
 from tfdyno.view.choose.estimate_text import FITS
+from tfdyno.view.choose.sharding_text import sentence, sharding_text
 from tfdyno.view.doctor.text import doctor_text
 from tfdyno.view.draw.figure_memory import bars_of
 from tfdyno.view.memory.figure_held import alive_words, held_name, shape_words
@@ -21,6 +22,7 @@ from tfdyno.words.memory.plan import (
     base_sentence,
     batch_cell,
     fit_cell,
+    learns_by,
     plan_headline,
     ratio_words,
     safe_sentence,
@@ -114,10 +116,16 @@ class _Layout:
             answer=plan_headline(plan, brief(self.names[plan.gpu])),
         )
         told = [base_sentence(plan), safe_sentence(plan), *plan.notes]
+        shared = ""
+        if plan.chosen:
+            told += [sentence(one, self.names[plan.gpu]) for one in plan.sharding]
+        else:
+            shared = sharding_text(plan.sharding, self.names, width=self.width, colour=self.colour)
         return [
             self._bold(head),
             self._options(plan),
             "\n".join(wrapped(one, width=self.width, first="- ", rest="  ") for one in told if one),
+            shared,
         ]
 
     def head(self, card: CardMemory) -> list[str]:
@@ -147,7 +155,7 @@ class _Layout:
             say("precision"),
             say("batch"),
             say("again"),
-            say("optimizer"),
+            say("trains by") if plan.base.option.fine_tune else say("optimizer"),
             "GiB",
             say("time per sample"),
             say("fits"),
@@ -166,7 +174,7 @@ class _Layout:
             option.precision,
             batch_cell(option),
             say("blocks") if option.remat else "",
-            option.optimizer,
+            learns_by(option, plan.base.option),
             gib(option.device_memory_bytes.best),
             ratio_words(one.time_ratio),
             fit_cell(option),

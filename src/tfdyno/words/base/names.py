@@ -51,6 +51,9 @@ NAMES = frozenset((
     say_later("loads that wait for each other"), say_later("part-filled tiles"),
     # what an option of a plan changes of the learning
     say_later("batch statistics"),
+    say_later("adapters alone"),
+    say_later("rounded weights"),
+    say_later("shorter samples"),
     # callbacks that have no name of their own
     say_later("callbacks"), say_later("other callbacks"),
     say_later("callbacks at the end of an epoch"),

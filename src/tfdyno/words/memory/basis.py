@@ -99,7 +99,12 @@ def proof(estimate: Estimate) -> str:
 
 
 def train_command(workload: Workload, recipe: str) -> str:
-    """Return what trains by a recipe, with a place for the data where the workload brings none."""
+    """Return what trains by a recipe, with a place for the data where the workload brings none.
+
+    A preset is a model without its weights; the script is the reader's own.
+    """
+    if workload.hub:
+        return shlex.join(["tfdyno", "train", "SCRIPT.py", "--recipe", recipe])
     data = ("--data", "FILE.py:FUNCTION") if workload.has_no_data else ()
     return typed("train", workload, *data, "--recipe", recipe)
 
@@ -107,4 +112,19 @@ def train_command(workload: Workload, recipe: str) -> str:
 def typed(verb: str, workload: Workload, *words: str) -> str:
     """Write ``tfdyno train 'my run.py' --recipe fit.toml -- --deep``, ready to be typed."""
     of_script = ["--", *workload.script_arguments] if workload.script_arguments else []
-    return shlex.join(["tfdyno", verb, workload.reference, *words, *of_script])
+    tuned = fine_tune_options(workload)
+    return shlex.join(["tfdyno", verb, workload.reference, *tuned, *words, *of_script])
+
+
+def fine_tune_options(workload: Workload) -> list[str]:
+    """Return how a preset is trained, as options: ``--lora 8``; none: it is no preset."""
+    if workload.hub is None:
+        return []
+    asked = workload.hub.fine_tune
+    given = {
+        "--task": asked.task,
+        "--seq": asked.sequence_length,
+        "--lora": asked.lora_rank,
+        "--quantize": asked.quantize,
+    }
+    return [word for name, value in given.items() if value for word in (name, str(value))]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tfdyno.core.base.interval import Interval
     from tfdyno.core.choose.auto_recipe import Option
     from tfdyno.core.choose.memory_plan import MemoryPlan, PlannedOption
+    from tfdyno.core.choose.workload import FineTune
 
 OTHER_LEARNING = say_later("changes what is learned")
 
@@ -81,6 +82,8 @@ def base_sentence(plan: MemoryPlan) -> str:
 def changes_of(option: Option, base: Option) -> list[str]:
     """Return what is to be changed: ``mixed_float16``, ``batch 32 x 2``, ``recomputed blocks``."""
     found = [option.precision] if option.precision != base.precision else []
+    if option.fine_tune and base.fine_tune:
+        found += fine_tune_changes(option.fine_tune, base.fine_tune)
     if option.accumulation > 1:
         found.append(
             say(
@@ -94,6 +97,33 @@ def changes_of(option: Option, base: Option) -> list[str]:
     if option.optimizer:
         found.append(say("optimizer {optimizer}", optimizer=option.optimizer))
     return found or [say("the script as it is")]
+
+
+def fine_tune_changes(one: FineTune, own: FineTune) -> list[str]:
+    """Return in what the training of a preset is another: ``LoRA 8``, ``int8``, ``256 tokens``."""
+    found = []
+    if one.lora_rank != own.lora_rank:
+        found.append(f"LoRA {one.lora_rank}")
+    if one.quantize != own.quantize:
+        found.append(one.quantize)
+    if one.sequence_length != own.sequence_length:
+        found.append(say("{tokens:,} tokens", tokens=one.sequence_length))
+    return found
+
+
+def learns_by(option: Option, base: Option) -> str:
+    """Write ``sgd``, ``LoRA 8, int8``; empty: as the script does."""
+    parts = [option.optimizer] if option.optimizer else []
+    if option.fine_tune and base.fine_tune:
+        parts += fine_tune_changes(option.fine_tune, base.fine_tune)
+    return say(", ").join(parts)
+
+
+def fine_tune_code(one: FineTune) -> str:
+    """Return the lines of Keras that make a model be trained so; empty: none are needed."""
+    lines = [f'model.quantize("{one.quantize}")'] if one.quantize else []
+    lines += [f"model.backbone.enable_lora({one.lora_rank})"] if one.lora_rank else []
+    return "; ".join(lines)
 
 
 def weighed_words(plan: MemoryPlan) -> str:
