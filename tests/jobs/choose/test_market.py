@@ -9,7 +9,6 @@ from tests.advice import offer
 from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_REPLICAS
-from tfdyno.jobs.choose._scale_out import price_of
 from tfdyno.jobs.choose.market import (
     Conditions,
     Supply,
@@ -19,6 +18,7 @@ from tfdyno.jobs.choose.market import (
     share_of,
     supplies,
 )
+from tfdyno.jobs.choose.scale_out import price_of
 from tfdyno.jobs.lookup.check_data import show_data
 from tfdyno.jobs.lookup.offers import list_offers
 

@@ -10,7 +10,7 @@ from tfdyno.catalog.clusters import cluster_of
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.offers import all_offers
 from tfdyno.core.choose.hardware import OWNED
-from tfdyno.jobs.choose._scale_out import price_of, scale_outs, shardings, shared_price
+from tfdyno.jobs.choose.scale_out import price_of, scale_outs, shardings, shared_price
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +11,12 @@ import pytest
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.choose.workload import FineTune, HubModel
+from tfdyno.core.choose.workload import FineTune
 from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import from_settings
 from tfdyno.core.recipe.recipe_file import to_toml
 from tfdyno.jobs.choose.estimate import EstimateRequest, estimate
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.jobs.memory._plan import fine_tunes
 from tfdyno.jobs.memory.weigh import Asked, memory
 from tfdyno.jobs.recipe.auto import auto_recipe
 
@@ -239,27 +237,3 @@ def test_a_preset_that_no_card_trains_whole_is_trained_by_adapters() -> None:
     assert "TensorFlow, by which it is traced, takes minutes for a preset." in "".join(plan.notes)
     (shared,) = plan.sharding
     assert shared.batch_size == 4
-
-
-def test_other_ways_to_train_a_preset_come_one_on_top_of_the_other() -> None:
-    named = HubModel(backbone="GPT2Backbone", config="{}", longest=1024, fine_tune=FineTune())
-    made = fine_tunes(named, 512)
-    assert made == (
-        FineTune(lora_rank=8),
-        FineTune(lora_rank=8, quantize="int8"),
-        FineTune(lora_rank=8, quantize="int4"),
-        FineTune(lora_rank=8, quantize="int4", sequence_length=256),
-        FineTune(lora_rank=8, quantize="int4", sequence_length=128),
-        FineTune(lora_rank=8, quantize="int4", sequence_length=64),
-    )
-
-
-def test_what_was_asked_of_a_preset_stays_in_every_other_way_to_train_it() -> None:
-    asked = FineTune(sequence_length=512, lora_rank=4, quantize="int8")
-    named = HubModel(backbone="GPT2Backbone", config="{}", longest=1024, fine_tune=asked)
-    assert fine_tunes(named, 512) == (replace(asked, quantize="int4"),)
-    eighth = FineTune(quantize="float8")
-    assert fine_tunes(replace(named, fine_tune=eighth), 64) == ()
-    assert fine_tunes(replace(named, fine_tune=FineTune(quantize="int4")), 96) == (
-        FineTune(lora_rank=8, quantize="int4"),
-    )

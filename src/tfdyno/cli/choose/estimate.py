@@ -15,8 +15,11 @@ from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
 
+NEW_TOKENS = 128
+
 if TYPE_CHECKING:
     from tfdyno.jobs.choose.estimate import Answer as Estimated
+    from tfdyno.jobs.choose.estimate import EstimateRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,14 @@ class _Options(PredictOptions):
         type=OneOf("mode", settings.MODES), default="train", show_default=True,
         help="The train step, or the forward pass.",
     )  # fmt: skip
+    prompt: int | None = option(
+        type=Whole("prompt"),
+        help="Of --mode infer: tokens from which a preset makes text.",
+    )
+    new_tokens: int | None = option(
+        type=Whole("new tokens"),
+        help=f"Of --prompt: tokens that are made.  [default: {NEW_TOKENS}]",
+    )
     replicas: tuple[int, ...] | None = option(
         type=Wholes("replicas"),
         help="Cards that train together; several numbers give a table.  [default: 1]",
@@ -92,6 +103,10 @@ def estimate(options: _Options) -> Answer:
         explain=options.explain,
     )  # fmt: skip
     check(request)
+    if options.prompt:
+        return _generation(request, options)
+    if options.new_tokens:
+        raise UsageError("--new-tokens has no use alone", remedy="name the prompt with --prompt")
     with progress_line(quiet=options.quiet, verbose=options.verbose) as progress:
         found = answer_of(request, progress=progress)
     names = {one.slug: one.name for one in request.gpus}
@@ -101,6 +116,31 @@ def estimate(options: _Options) -> Answer:
         indent=0,
         text=partial(_text, found, names, options),
     )  # fmt: skip
+
+
+def _generation(request: EstimateRequest, options: _Options) -> Answer:
+    """Answer what making text takes."""
+    from tfdyno.jobs.choose.text_generation import text_generation
+    from tfdyno.view.choose.text_generation_text import (
+        text_generation_document,
+        text_generation_text,
+    )
+
+    if options.explain:
+        raise UsageError("--explain does not go with --prompt", remedy="leave one of them out")
+    with progress_line(quiet=options.quiet, verbose=options.verbose) as progress:
+        found, prefill, token = text_generation(
+            request, prompt_tokens=options.prompt or 0, new_tokens=options.new_tokens or NEW_TOKENS,
+            progress=progress,
+        )  # fmt: skip
+    names = {one.slug: one.name for one in request.gpus}
+    return Answer(
+        document=partial(
+            text_generation_document, found, prefill.trace, token.trace, prefill.notes
+        ),
+        indent=0,
+        text=partial(text_generation_text, found, prefill.trace, names, notes=prefill.notes),
+    )
 
 
 def _text(

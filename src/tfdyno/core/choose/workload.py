@@ -20,6 +20,8 @@ NO_FIT = "has no call {number} of fit"
 """What the error ends with where a script goes to its end without so many calls."""
 
 
+GenerationStep = Literal["", "prefill", "token"]
+"""``prefill``: the cache is filled from the prompt; ``token``: one more token is made with it."""
 HUB_TASKS = ("causal_lm", "classifier")
 """What a preset is trained for."""
 QUANTIZE_MODES = ("int8", "int4", "float8")
@@ -52,6 +54,10 @@ class HubModel:
     longest: int
     """Tokens of the longest sample that it takes; 0: it reads no text."""
     fine_tune: FineTune
+    generation: GenerationStep = ""
+    """The step of generating text that is meant; empty: the model as it is trained or called."""
+    cache_tokens: int = 0
+    """Of generation: places of the cache of keys and values, prompt and new tokens together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

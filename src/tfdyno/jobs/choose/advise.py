@@ -25,7 +25,6 @@ from tfdyno.jobs.choose._compose import compose
 from tfdyno.jobs.choose._feeding import Feeder
 from tfdyno.jobs.choose._request import Request as Request
 from tfdyno.jobs.choose._request import run_of
-from tfdyno.jobs.choose._scale_out import scaling_of
 from tfdyno.jobs.choose.all_fits import ONE_FIT, Fits, all_fits, check_all_fits
 from tfdyno.jobs.choose.exact import add_cached, add_family, kept_quick
 from tfdyno.jobs.choose.foretold import faults_of_xla
@@ -37,6 +36,7 @@ from tfdyno.jobs.choose.predict import (
     check_vendor,
     predictor_for,
 )
+from tfdyno.jobs.choose.scale_out import scaling_of
 from tfdyno.jobs.choose.settling.open_fits import deciding
 from tfdyno.jobs.choose.verify import is_proof_kept, needs_proof, prove, unproven
 from tfdyno.jobs.machine.card_files import sweep_notes

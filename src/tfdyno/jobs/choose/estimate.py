@@ -26,7 +26,6 @@ from tfdyno.core.choose.sharding import Sharding
 from tfdyno.core.choose.workload import Trace, Workload
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._anchors import notes_on
-from tfdyno.jobs.choose._scale_out import scale_outs, shardings
 from tfdyno.jobs.choose._sharded import compiled_sharding
 from tfdyno.jobs.choose.exact import add_cached, add_compiled, verified_limit
 from tfdyno.jobs.choose.foretold import without_xla
@@ -38,6 +37,7 @@ from tfdyno.jobs.choose.predict import (
     predictor_for,
     shared_batch,
 )
+from tfdyno.jobs.choose.scale_out import scale_outs, shardings
 from tfdyno.jobs.choose.trace import Traced
 from tfdyno.jobs.choose.verify import proved
 from tfdyno.jobs.machine.card_files import sweep_notes

@@ -9,10 +9,11 @@ from tfdyno.catalog.assumptions import recipe_rules
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.choose.memory_plan import OPTIMIZERS, Learning, MemoryPlan, PlannedOption
 from tfdyno.core.recipe.recipe import Recipe, diff
-from tfdyno.jobs.choose._scale_out import shardings
 from tfdyno.jobs.choose.exact import add_cached, add_compiled
 from tfdyno.jobs.choose.options import in_both_precisions
+from tfdyno.jobs.choose.scale_out import shardings
 from tfdyno.jobs.choose.verify import proved
+from tfdyno.jobs.memory._fine_tunes import fine_tunes, tokens_of
 from tfdyno.jobs.memory._weighing import Weighing, Wish
 from tfdyno.model.memory.memory_plan import (
     chosen_of,
@@ -33,15 +34,9 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.auto_recipe import Option
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.sharding import Sharding
-    from tfdyno.core.choose.workload import FineTune, HubModel, Trace
+    from tfdyno.core.choose.workload import Trace
     from tfdyno.jobs.choose.predict import Predictor
 
-LORA_RANK = 8
-"""Of adapters that were not asked for."""
-_FEWEST_TOKENS = 64
-"""Shorter samples are not weighed."""
-_NO_KERNELS = ("float8",)
-"""Modes of quantizing beside which Keras has no adapters."""
 _MOST_PROOFS = 4
 """Options that are compiled, best first, until one fits."""
 _FEW_RATIO, _TWO_RATIO = 0.5, 1.5
@@ -112,39 +107,10 @@ def _add_fine_tunes(weighing: Weighing) -> None:
         return
     leader = chosen_of(weighing.options, recipe_rules().least_gain_ratio)
     policy = (leader or closest_of(weighing.options)).precision
-    for way in fine_tunes(trace.workload.hub, _tokens(trace)):
+    for way in fine_tunes(trace.workload.hub, tokens_of(trace)):
         found = weighing.add(policy, fine_tune=way)
         if any(one.fits_surely for one in found):
             return
-
-
-def fine_tunes(own: HubModel, tokens: int) -> tuple[FineTune, ...]:
-    """Return other ways to train a preset, each on top of the one before.
-
-    Args:
-        own: The preset with what was asked, which stays.
-        tokens: Of a sample; 0: it is no text.
-    """
-    asked = own.fine_tune
-    if asked.quantize in _NO_KERNELS:
-        return ()
-    way, found = asked, []
-    if not asked.lora_rank:
-        way = replace(way, lora_rank=LORA_RANK)
-        found.append(way)
-    for mode in {"": ("int8", "int4"), "int8": ("int4",)}.get(asked.quantize, ()):
-        way = replace(way, quantize=mode)
-        found.append(way)
-    for part in () if asked.sequence_length else (2, 4, 8):
-        if tokens // part >= _FEWEST_TOKENS:
-            found.append(replace(way, sequence_length=tokens // part))
-    return tuple(found)
-
-
-def _tokens(trace: Trace) -> int:
-    """Return the length of a sample of text; 0: it is none."""
-    sizes = (one.shape[1] for one in trace.tensors if one.role == "input" and len(one.shape) == 2)
-    return max(sizes, default=0)
 
 
 def _add_optimizers(weighing: Weighing, base: Option) -> None:

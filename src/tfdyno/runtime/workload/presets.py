@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import first_line
+from tfdyno.runtime.base.keras_internals import output_spec
 from tfdyno.runtime.workload.dataspec import DataSpec, Leaf
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _LENGTHS = ("sequence_length", "decoder_sequence_length")
 RATE = 5e-5
 _NOT_TRAINED = ("int8", "int4")
 """Modes of ``quantize`` whose kernels have no gradient."""
+STEPS = {"prefill": "filling the cache", "token": "one token"}
 _TENSORFLOW = ("tensorflow", "tensorflow_text")
 
 
@@ -57,12 +59,18 @@ def preset(workload: Workload) -> tuple[Any, str, DataSpec]:
             remedy="leave --lora out, or give a script that names layers to enable_lora",
         )
     title = workload.reference.partition(":")[2] + _how(hub.fine_tune)
+    if hub.generation:
+        step, data = _generation_step(model, workload)
+        return step, f"{title}, {STEPS[hub.generation]}", data
     return model, title, _batch(model, hub, task)
 
 
 def preset_notes(workload: Workload, data: DataSpec | None) -> list[str]:
     """Return what was assumed of the training of a preset, as sentences."""
-    chosen, notes = _hub(workload).fine_tune, []
+    chosen = _hub(workload).fine_tune
+    notes: list[str] = []
+    if _hub(workload).generation:
+        return notes
     lengths = [size for leaf in _text(data) for size in leaf.shape[:1] if size] if data else []
     if not chosen.sequence_length and lengths:
         length = f"{max(lengths):,} tokens, as KerasHub cuts them"
@@ -149,6 +157,50 @@ def _built(hub: HubModel, backbone: Value, task: Value) -> Value:
         model.backbone.enable_lora(chosen.lora_rank)
     model.compile(optimizer=keras.optimizers.AdamW(RATE))
     return model
+
+
+def _generation_step(model: Model, workload: Workload) -> tuple[Model, DataSpec]:
+    """Return a step of ``generate`` as a model of its own, and its batch.
+
+    KerasHub pads the prompt to the whole length, and fills the cache for all of it.
+
+    Raises:
+        UsageError: The model generates no text, or keeps another kind of cache.
+    """
+    import keras
+
+    hub = _hub(workload)
+    prompt = keras.KerasTensor((1, hub.cache_tokens), "int32")
+    try:
+        _, cache = output_spec(model._build_cache, prompt)
+        shape, dtype = cache.shape[1:], str(cache.dtype)
+    except (AttributeError, TypeError, ValueError):
+        raise UsageError(
+            f"how {workload.reference} generates text is not known",
+            why="it has no cache of keys and values as other models of KerasHub have",
+            remedy="leave --prompt out: the forward pass of a whole sample is told then",
+        ) from None
+
+    class Step(keras.Model):
+        """One call of what ``generate`` repeats."""
+
+        def __init__(self) -> None:
+            super().__init__(dtype=model.dtype_policy)
+            self.language_model = model
+            self.built = True
+
+        def call(self, given: Value) -> Value:
+            if hub.generation == "prefill":
+                return model._build_cache(given["token_ids"])
+            last = hub.cache_tokens - 1
+            logits, _, kept = model.call_with_cache(given["token_ids"], given["cache"], last)
+            return logits, kept
+
+    tokens = hub.cache_tokens if hub.generation == "prefill" else 1
+    x = {"token_ids": Leaf(shape=(tokens,), dtype="int32", name="token_ids")}
+    if hub.generation == "token":
+        x["cache"] = Leaf(shape=shape, dtype=dtype, name="cache")
+    return Step(), DataSpec(x=x)
 
 
 def _is_causal(task: Value) -> bool:

@@ -1,0 +1,110 @@
+"""Estimate generating text: KerasHub's own two calls, each traced and told as a step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base import settings
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.text_generation import TextGeneration
+from tfdyno.core.choose.workload import Workload
+from tfdyno.jobs.child.worker import silent
+from tfdyno.jobs.choose.estimate import Answer, estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.core.choose.workload import GenerationStep, HubModel
+    from tfdyno.jobs.choose.estimate import EstimateRequest
+
+CACHE = "input/cache"
+"""Name of the argument that holds keys and values."""
+
+
+def text_generation(
+    request: EstimateRequest,
+    *,
+    prompt_tokens: int,
+    new_tokens: int,
+    progress: Callable[[str], None] = silent,
+) -> tuple[tuple[TextGeneration, ...], Answer, Answer]:
+    """Estimate what generating text takes on each card.
+
+    KerasHub pads every prompt to the length of the whole answer, so that the prefill works on
+    ``prompt_tokens + new_tokens``, and compiles both calls with XLA.
+
+    Args:
+        request: Of a preset for inference, on one card each.
+        prompt_tokens: Of each sample.
+        new_tokens: That each is made longer by.
+        progress: Called with a line at every stage.
+
+    Returns:
+        One answer for each card, and the estimates of the prefill and of a token.
+
+    Raises:
+        UsageError: The lengths are no lengths, longer than the model's, or the workload generates
+            no text.
+        ToolError: A child process failed.
+    """
+    settings.whole(prompt_tokens, "prompt", least=1)
+    settings.whole(new_tokens, "new tokens", least=1)
+    workload = _workload(request)
+    hub = _language_model(workload, prompt_tokens, new_tokens)
+    batch = request.batch_size or request.global_batch_size or 1
+    request = replace(request, batch_size=batch, global_batch_size=0,
+                      execution=request.execution or "xla")  # fmt: skip
+
+    def step(name: GenerationStep) -> Answer:
+        made = replace(hub, generation=name, cache_tokens=prompt_tokens + new_tokens)
+        asked = replace(request, workload=replace(workload, hub=made))
+        return estimate(asked, progress=progress)
+
+    prefill, token = step("prefill"), step("token")
+    found = tuple(
+        TextGeneration(
+            gpu=one.gpu,
+            batch_size=one.batch_size,
+            prompt_tokens=prompt_tokens,
+            new_tokens=new_tokens,
+            prefill=first,
+            token=one,
+            cache_bytes=_cache_bytes(token, one.batch_size),
+        )
+        for first, one in zip(prefill.estimates, token.estimates, strict=True)
+    )
+    return found, prefill, token
+
+
+def _workload(request: EstimateRequest) -> Workload:
+    """Return what is asked about; raises ``UsageError`` where it generates no text."""
+    one = request.workload
+    if isinstance(one, Workload) and one.hub and one.mode == "infer" and request.replicas == (1,):
+        return one
+    raise UsageError(
+        "--prompt is for a preset of KerasHub that generates text on one card",
+        remedy="give keras_hub:NAME with --mode infer",
+    )
+
+
+def _language_model(workload: Workload, prompt_tokens: int, new_tokens: int) -> HubModel:
+    """Return the preset; raises ``UsageError`` where it takes no text of this length."""
+    hub = workload.hub
+    assert hub
+    whole = prompt_tokens + new_tokens
+    if whole > hub.longest:
+        raise UsageError(
+            f"{workload.reference} takes no {whole:,} tokens",
+            why=f"prompt and new tokens together are {hub.longest:,} at most",
+            remedy=f"give --new-tokens {max(1, hub.longest - prompt_tokens)} or a shorter prompt",
+        )
+    if hub.fine_tune.sequence_length or hub.fine_tune.task == "classifier":
+        name = "--seq" if hub.fine_tune.sequence_length else "--task classifier"
+        raise UsageError(f"{name} does not go with --prompt", remedy="leave one of them out")
+    return hub
+
+
+def _cache_bytes(token: Answer, batch_size: int) -> float:
+    held = sum(one.bytes for one in token.trace.tensors if one.name == CACHE)
+    return held * batch_size / token.trace.batch_size

@@ -1,0 +1,112 @@
+"""Generating text as terminal text: the answer for each card, then the two calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.view.base.documents import fields_of, trace_document
+from tfdyno.view.base.text import WIDTH, table, wrapped
+from tfdyno.words.base.amounts import batch_cell, gib, of_gib, short_time, table_ms_range
+from tfdyno.words.base.language import say
+from tfdyno.words.base.names import named
+from tfdyno.words.choose.advice import brief
+from tfdyno.words.memory.basis import UNVERIFIED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.choose.text_generation import TextGeneration
+    from tfdyno.core.choose.workload import Trace
+
+_STEP = ("step_s", "device_memory_bytes", "bound_by", "max_batch_size", "fits")
+
+
+def text_generation_text(
+    found: Sequence[TextGeneration],
+    prefill: Trace,
+    names: Mapping[str, str],
+    *,
+    notes: Sequence[str] = (),
+    width: int = WIDTH,
+    colour: bool = False,
+) -> str:
+    """Return a sentence for the first card and a row for each."""
+    first = found[0]
+    head = say(
+        "{title} on {card} makes {tokens:,} tokens from a prompt of {prompt:,}, {batch:,} at a "
+        "time, in {whole} ({low} to {high}): {rate} tokens per second. {memory}, {standing}.",
+        title=prefill.title.partition(",")[0],
+        card=brief(names[first.gpu]),
+        tokens=first.new_tokens,
+        prompt=first.prompt_tokens,
+        batch=first.batch_size,
+        whole=short_time(first.whole_s.best),
+        low=short_time(first.whole_s.low),
+        high=short_time(first.whole_s.high),
+        rate=significant(first.new_tokens_per_s.best, 2),
+        memory=of_gib(first.device_memory_bytes.best, first.token.usable_memory_bytes),
+        standing=say(UNVERIFIED),
+    )
+    headers = (
+        "GPU",
+        say("prefill ms"),
+        say("token ms"),
+        say("tokens/s"),
+        "GiB",
+        say("fits"),
+        say("max batch"),
+        say("a token is bound by"),
+    )
+    rows = [
+        (
+            brief(names[one.gpu]),
+            table_ms_range(one.prefill.step_s),
+            table_ms_range(one.token.step_s),
+            significant(one.new_tokens_per_s.best, 2),
+            gib(one.device_memory_bytes.best),
+            named(one.fits),
+            batch_cell(one.max_batch_size),
+            named(one.token.bound_by),
+        )
+        for one in found
+    ]
+    body = table(headers, rows, align="<>>>><><", width=width, elastic=0, spare=(7,), colour=colour)
+    told = [
+        say("Keys and values of the batch take {size}.", size=format_bytes(first.cache_bytes, 3)),
+        say(
+            "KerasHub pads the prompt: the prefill works on all {tokens:,} tokens. A token is told "
+            "with the cache full; what samples it is not in it.",
+            tokens=first.prompt_tokens + first.new_tokens,
+        ),
+        say("No making of text was measured on a card: the ranges are those of other steps."),
+        *dict.fromkeys((*first.token.warnings, *notes)),
+    ]
+    lines = "\n".join(wrapped(one, width=width, first="- ", rest="  ") for one in told)
+    return f"{wrapped(head, width=width)}\n\n{body}\n\n{lines}"
+
+
+def text_generation_document(
+    found: Sequence[TextGeneration], prefill: Trace, token: Trace, notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Write ``{"generation": […], "prefill_trace": …, "token_trace": …, "notes": […]}``."""
+    return {
+        "generation": [
+            {
+                **fields_of(one, "gpu", "batch_size", "prompt_tokens", "new_tokens", "cache_bytes"),
+                "whole_s": to_builtins(one.whole_s),
+                "new_tokens_per_s": to_builtins(one.new_tokens_per_s),
+                "device_memory_bytes": to_builtins(one.device_memory_bytes),
+                "usable_memory_bytes": one.token.usable_memory_bytes,
+                "fits": one.fits,
+                "max_batch_size": one.max_batch_size,
+                "prefill": fields_of(one.prefill, *_STEP),
+                "token": fields_of(one.token, *_STEP),
+            }
+            for one in found
+        ],
+        "prefill_trace": trace_document(prefill),
+        "token_trace": trace_document(token),
+        "notes": list(notes),
+    }
