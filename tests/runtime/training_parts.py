@@ -21,7 +21,7 @@ from tfdyno.runtime.recipe.functions import functions_of
 from tfdyno.runtime.recipe.replica_values import is_averaged, key_of, times
 from tfdyno.runtime.recipe.settle import settle_step, settle_training, taken_over
 from tfdyno.runtime.recipe.strategy import make_strategy
-from tfdyno.runtime.train.outcome import applied
+from tfdyno.runtime.train.outcome import applied, policies
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
@@ -188,6 +188,11 @@ def outcome() -> dict[str, Any]:
     )
     told = applied(model, asked, compiled=False)
     found["process"] = {one.name: [one.asked, one.reported] for one in told}
+    saved = keras.DTypePolicy("mixed_float16")
+    named = keras.Sequential([keras.layers.Dense(4, dtype=saved), keras.layers.Dense(1)])
+    found["policies"] = [policies(named)]
+    keras.dtype_policies.DTypePolicyMap(policy_map={"dense": saved}).get_config()
+    found["policies"].append(policies(named))
     t.begin()
     model = t.dense(t.momentum())
     with tempfile.TemporaryDirectory() as folder:

@@ -32,6 +32,11 @@ def test_what_was_asked_stands_beside_what_is_reported() -> None:
     }  # fmt: skip
 
 
+def test_a_policy_whose_name_went_when_the_model_was_saved_is_left_out() -> None:
+    """Keras takes the names of the policies of a quantized model when it saves them in a map."""
+    assert seen()["policies"] == ["float32, mixed_float16", "float32"]
+
+
 def test_the_model_is_kept_with_the_weights_of_the_end() -> None:
     found = seen()["whole"]
     assert found["model"] == "model.keras"

@@ -80,8 +80,12 @@ def _told(value: object) -> str:
 
 
 def policies(model: Model) -> str:
-    """List the names of the dtype policies of all layers."""
-    return ", ".join(sorted({layer.dtype_policy.name for layer in all_layers(model)}))
+    """List the names of the dtype policies of all layers.
+
+    Saving a quantized model takes the names of its policies away (Keras' ``DTypePolicyMap``).
+    """
+    names = {layer.dtype_policy.name for layer in all_layers(model)}
+    return ", ".join(sorted(filter(None, names)))
 
 
 def _tf32(recipe: Recipe) -> str:
