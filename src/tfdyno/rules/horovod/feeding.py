@@ -15,8 +15,8 @@ from tfdyno.rules.rewrite.source_text import Patch, argument_patches, last_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.rules.horovod.draft import Draft
     from tfdyno.rules.migration.sites import Site
+    from tfdyno.rules.rewrite.draft import Draft
 
 _SHARD = "the trainer gives each replica its part of one batch"
 _BATCH = "a batch is that of all replicas: each gets as many samples as before"

@@ -11,7 +11,7 @@ from tfdyno.rules.rewrite.source_text import last_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tfdyno.rules.horovod.draft import Draft
+    from tfdyno.rules.rewrite.draft import Draft
 
 _JOINT = "all processes do it together; the trainer lets only the first one write"
 _ALONE = "a process is alone on its node"

@@ -13,8 +13,8 @@ from tfdyno.rules.tables import DATA
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.rules.horovod.draft import Draft
-    from tfdyno.rules.horovod.script import Script
+    from tfdyno.rules.rewrite.draft import Draft
+    from tfdyno.rules.rewrite.script import Script
 
 KERAS = "keras"
 _WARMUP = "LearningRateWarmupCallback"

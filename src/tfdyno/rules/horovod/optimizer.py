@@ -9,9 +9,9 @@ from tfdyno.rules.horovod.names import optimizer_words
 from tfdyno.rules.rewrite.source_text import argument_patches
 
 if TYPE_CHECKING:
-    from tfdyno.rules.horovod.draft import Draft
     from tfdyno.rules.horovod.names import Entry
     from tfdyno.rules.migration.sites import Site
+    from tfdyno.rules.rewrite.draft import Draft
 
 PASSES = "backward_passes_per_step"
 AVERAGED = "average_aggregated_gradients"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.doctor.migration import Migration
 from tfdyno.rules.horovod import feeding, guards, header
-from tfdyno.rules.horovod.draft import Draft
 from tfdyno.rules.horovod.names import OTHERS, ROOT, Entry, entry_of
 from tfdyno.rules.horovod.optimizer import unwrapped
-from tfdyno.rules.horovod.script import Script
+from tfdyno.rules.rewrite.draft import Draft
+from tfdyno.rules.rewrite.script import Script
 
 if TYPE_CHECKING:
     from tfdyno.rules.migration.sites import Site
@@ -51,7 +51,7 @@ def migrated(path: str, source: str) -> Migration:
         SyntaxError: It is not Python.
         RecursionError: It is nested too deeply.
     """
-    script = Script(source)
+    script = Script(source, about=ROOT)
     draft, taken = Draft(script), header.Names(script)
     uses = [(site, *found) for site in script.sites if site.kind != "import"
             and (found := entry_of(site.path))]  # fmt: skip

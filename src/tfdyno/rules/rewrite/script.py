@@ -14,15 +14,20 @@ if TYPE_CHECKING:
     from tfdyno.rules.migration.sites import Site
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers")
-_SIGN = "horovod"
 
 
 class Script:
     """One Python file."""
 
-    def __init__(self, source: str) -> None:
-        """Read it; raises ``SyntaxError``, or ``RecursionError`` where it is nested too deeply."""
+    def __init__(self, source: str, about: str = "") -> None:
+        """Read it; raises ``SyntaxError``, or ``RecursionError`` where it is nested too deeply.
+
+        Args:
+            source: Its text.
+            about: A comment above lines that are cut goes with them where it speaks of this.
+        """
         self.source = source
+        self._about = about
         self.tree = ast.parse(source)
         self.text = SourceText(source)
         self.sites: tuple[Site, ...] = sites(self.tree)
@@ -89,7 +94,7 @@ class Script:
         return not before.strip() and (not after or after.startswith("#"))
 
     def lines_cut(self, first: int, last: int) -> Patch:
-        """Cut whole lines out, with the comment on Horovod that stands above them."""
+        """Cut whole lines out, with the comment on the same matter above them."""
         first = self.comment_above(first)
         before = self.line(first - 1)
         if not before or before.endswith((":", "[", "(")):  # no two blank lines where one was
@@ -99,12 +104,12 @@ class Script:
         return Patch(start=start, end=self.text.at(last, 0) + len(last_line), text="")
 
     def comment_above(self, line: int) -> int:
-        """Find the first line of a comment above that speaks of Horovod; else the line itself."""
+        """Find the first line of a comment above on the same matter; else the line itself."""
         first = line
         while first > 1 and self.line(first - 1).startswith("#"):
             first -= 1
         said = "\n".join(self._lines[first - 1 : line - 1]).lower()
-        return first if _SIGN in said else line
+        return first if self._about and self._about in said else line
 
     def dedented(self, body: list[ast.stmt], column: int, first: int = 0) -> list[Patch]:
         """Return the lines of a block moved to the left; inner lines of long strings stay.

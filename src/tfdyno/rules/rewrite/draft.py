@@ -11,7 +11,7 @@ from tfdyno.rules.rewrite.source_text import Patch, patched
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tfdyno.rules.horovod.script import Script
+    from tfdyno.rules.rewrite.script import Script
 
 
 class Draft:

@@ -1,0 +1,68 @@
+"""TensorFlow's operations with what Keras has in their place, as ``data/operations.csv`` has it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from tfdyno.rules.tables import read_rows
+
+_OWN = "../jax/data"
+"""The folder of these tables, seen from that of the tables of the rules."""
+_OPERATIONS = ("tensorflow", "keras", "arguments", "adds", "source")
+DROPPED = "-"
+"""In place of Keras' name of an argument: it is left out, for it says nothing to Keras."""
+REST = "*"
+"""The name of an argument that stands for all further ones by position."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """One argument of an operation, written ``shape:newshape``, ``dtype=dtype~lower``."""
+
+    name: str
+    keras: str
+    by_name: bool = False
+    """Whether Keras has it at another place, so that it must be given by name."""
+    form: str = ""
+    """What its value must be, or becomes: ``int``, ``given``, ``lower``, ``format``, ``swap_b``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """A row of the table."""
+
+    tensorflow: str
+    keras: str
+    """A function, or an expression with ``{x}`` for arguments in the order of TensorFlow's."""
+    arguments: tuple[Argument, ...]
+    adds: str = ""
+    """An argument in which the defaults differ, as Keras must be given it: ``axis=0``."""
+
+    @property
+    def is_expression(self) -> bool:
+        """Whether more than the name of the function differs."""
+        return "{" in self.keras
+
+
+@functools.cache
+def operations() -> dict[str, Operation]:
+    """Return all rows by TensorFlow's name; raises ``ToolError`` for a damaged file."""
+    rows = read_rows(f"{_OWN}/operations.csv", _OPERATIONS)
+    return {row["tensorflow"]: _operation(row) for row in rows}
+
+
+def _operation(row: dict[str, str]) -> Operation:
+    return Operation(
+        tensorflow=row["tensorflow"],
+        keras=row["keras"],
+        arguments=tuple(_argument(word) for word in row["arguments"].split()),
+        adds=row["adds"],
+    )
+
+
+def _argument(word: str) -> Argument:
+    word, _, form = word.partition("~")
+    by_name = "=" in word
+    name, _, keras = word.partition("=" if by_name else ":")
+    return Argument(name=name, keras=keras or name, by_name=by_name, form=form)
