@@ -89,6 +89,15 @@ class OneOf(click.Choice[Name]):
         return self.read(str(value))
 
 
+def moving_to(text: str) -> str:
+    """Read the backend that a script moves to; raises ``UsageError`` for another one."""
+    if text == "jax":
+        return text
+    remedy = settings.did_you_mean(text, ("jax",), otherwise="give --to jax")
+    raise UsageError(f"no script is moved to '{text}'", why="tfdyno knows the way to JAX alone",
+                     remedy=remedy)  # fmt: skip
+
+
 class Filled(click.ParamType[str]):
     """Text that is not blank: an empty variable of a shell script must not mean everything."""
 

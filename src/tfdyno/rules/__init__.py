@@ -1,5 +1,5 @@
 """Knowledge: from facts, logs and source code to findings.
 
-Others use ``agreement``, ``causes``, ``explain``, ``export``, ``match``, ``tensorflow_only``,
+Others use ``agreement``, ``causes``, ``explain``, ``export``, ``match``,
 ``told``, ``values``, ``wording``; the rest is private.
 """

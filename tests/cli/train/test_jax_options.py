@@ -89,8 +89,8 @@ def test_wrong_use_is_one_sentence(
 def test_a_script_that_only_tensorflow_trains_is_told_before_it_is_submitted(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    (folder / "train.py").write_text("import tensorflow as tf\n\n@tf.function\ndef f(): pass\n")
+    (folder / "train.py").write_text("import tensorflow as tf\n\nwith tf.GradientTape(): pass\n")
     assert main([*JAX, "--on", "slurm"]) == 2
-    assert "train.py cannot train on the JAX backend: line 3 compiles by tf.function" in (
+    assert "train.py cannot train on the JAX backend: line 3, tf.GradientTape: " in (
         capsys.readouterr().err
     )

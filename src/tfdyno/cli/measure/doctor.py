@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, command, flag, given, group, option, option_names, values_of
 from tfdyno.cli.measure.doctor_cluster import Cluster
-from tfdyno.cli.options import LANG, Telling
+from tfdyno.cli.options import LANG, OneOf, Telling, moving_to
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
@@ -32,6 +32,7 @@ _GOES_WITH = {
     "save_env": ("",),
     "python": ("", "code"),
     "env": _ANSWERED,
+    "to": ("code",),
     "fix_plan": _ANSWERED,
     "share": _ANSWERED,
     "show_ignored": _ANSWERED,
@@ -55,6 +56,10 @@ class _Options:
     code: str | None = option(
         type=TEXT, metavar="PATH", help="Check a script or a folder for calls that fail."
     )
+    to: str | None = option(
+        type=OneOf("backend", ("jax",), moving_to), metavar="jax",
+        help="With --code: what stops the move to this backend of Keras.",
+    )  # fmt: skip
     env: str | None = option(
         type=TEXT, metavar="FILE", help="Facts of another machine, a few words or all."
     )
@@ -87,7 +92,8 @@ def doctor(options: _Options) -> Answer | int:
     """Say why TensorFlow does not use the GPU, or why it failed.
 
     Names the cause, proves it and gives the exact fix. Without options this machine is examined.
-    Exit code 1 means a finding that is an error, 4 an error in a log that it does not know.
+    Exit code 1 means a finding that is an error, 4 an error in a log that it does not know; with
+    --to it is 1 unless the code moves as it is.
     """
     _check(options)
     if options.cluster:
@@ -133,6 +139,9 @@ def _check(options: _Options) -> None:
             remedy = f"it goes with {others}" if others else "it examines this machine"
             what = f"with {names[subject]}" if subject else "alone"
             raise UsageError(f"{names[name]} has no use {what}", remedy=remedy)
+    if options.to and (options.env or options.python):
+        name = names["env"] if options.env else names["python"]
+        raise UsageError(f"{name} has no use with --to", why="the move depends on no machine")
     if options.explain and options.gpu and not options.workload:
         raise UsageError("--gpu goes with --explain only where --workload names what ran")
     if options.can_run and not (options.gpu and options.tf):
@@ -157,6 +166,10 @@ def _examined(options: _Options, language: Language, progress: Callable[[str], N
 
             return with_fitting_batch(found, options.workload, options.gpu or "", progress)
         return found
+    if options.code and options.to:
+        from tfdyno.jobs.doctor.move import check_move
+
+        return check_move(Path(options.code), language=language, progress=progress)
     if options.code:
         return job.check_source(
             Path(options.code), facts=facts, python=options.python,
@@ -172,7 +185,8 @@ def _examined(options: _Options, language: Language, progress: Callable[[str], N
 def _document(examined: Examined) -> dict[str, Any]:
     from tfdyno.view.doctor.document import doctor_document
 
-    return doctor_document(examined.diagnosis, examined.facts)
+    facts = None if examined.diagnosis.move else examined.facts  # no machine was looked at
+    return doctor_document(examined.diagnosis, facts)
 
 
 def _text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tfdyno.core.base.dataclass import dataclass
+from tfdyno.core.doctor.move import Move
 
 Verdict = Literal["proven", "likely", "possible"]
 Severity = Literal["error", "warning", "note"]
@@ -77,5 +78,7 @@ class Diagnosis:
     aged: str = ""
     """Why the tables behind it may be older than the TensorFlow, in one sentence; empty: they are
     not."""
+    move: Move | None = None
+    """Whether the code moves to another backend, where that was asked."""
     unexplained: tuple[Evidence, ...] = ()
     """The first errors of a log in which no finding is an error: what is wrong is unknown."""

@@ -44,7 +44,12 @@ class Examined:
 
     @property
     def exit_code(self) -> int:
-        """1 where a finding is an error or TensorFlow failed when tried; 4 for unknown errors."""
+        """1 where a finding is an error or TensorFlow failed when tried; 4 for unknown errors.
+
+        Where a move was asked for: 1 unless the code moves as it is.
+        """
+        if self.diagnosis.move:
+            return int(self.diagnosis.move.answer != "moves")
         is_error = any(one.severity == "error" for one in self.diagnosis.findings)
         if is_error or self.is_broken:
             return 1

@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.cluster.cluster import NO_CARD
-from tfdyno.rules.tensorflow_only import tensorflow_uses
+from tfdyno.rules.jax.project import causes, effect_of, judged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.train.jax_plan import JaxPlan
+    from tfdyno.rules.causes import Cause
 
 HOST_DEVICES = "--xla_force_host_platform_device_count"
 _GIVEN = re.compile(rf"{HOST_DEVICES}=(\d+)")
-_WORDS = {
-    "loop": ("trains by a loop of its own", "leave the training to model.fit"),
-    "function": ("compiles by tf.function", "leave it out: JAX compiles the step by itself"),
-    "strategy": ("makes a tf.distribute strategy", "leave it out: --mesh stands for it"),
-    "operation": ("calls TensorFlow's own operation in a layer", "use keras.ops in its place"),
-}
+_BESIDE = frozenset({"saved", "backend_set", "no_keras", "keras2", "tensor_method"})
+"""Causes that are no matter of what the trainer runs: the backend is set, and fit is its own."""
 
 
 def jax_environment(plan: JaxPlan, environment: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -56,17 +53,28 @@ def check_script(workload: Workload) -> None:
     """Refuse a file that only TensorFlow can train; raises ``UsageError`` with the line.
 
     Args:
-        workload: Whose file is read; other files that it imports are not.
+        workload: Whose file is read; of what it imports from beside it, only what that is.
     """
     path = Path(workload.reference.partition(":")[0])
     if path.suffix != ".py" or not path.is_file():
         return
-    uses = tensorflow_uses(path.read_text(errors="replace"))
-    if uses:
-        first = min(uses, key=lambda use: (list(_WORDS).index(use.kind), use.line))
-        said, remedy = _WORDS[first.kind]
+    text = path.read_text(errors="replace")
+    found, _ = judged([path.name], lambda _name: text)  # what does not parse, running it will tell
+    stops = [
+        one for each in found for one in each.finds
+        if one.cause not in _BESIDE and effect_of(one.cause) == "stops"
+    ]  # fmt: skip
+    if stops:
+        first = min(stops, key=lambda one: (_cause(one.cause).rank, one.line))
+        cause = _cause(first.cause)
+        step = cause.fix[0].text
+        remedy = first.instead or (step.en.rstrip(".") if step else "")
         raise UsageError(
             f"{path} cannot train on the JAX backend",
-            why=f"line {first.line} {said}: {first.name}",
-            remedy=f"{remedy}, or train without --backend jax",
+            why=f"line {first.line}, {first.name}: {cause.why.en.rstrip('.')}",
+            remedy=f"write instead: {remedy}; every line: tfdyno doctor --code {path} --to jax",
         )
+
+
+def _cause(name: str) -> Cause:
+    return next(one for one in causes() if one.id == f"move.{name}")

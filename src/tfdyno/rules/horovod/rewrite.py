@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
-import io
 from typing import TYPE_CHECKING
 
 from tfdyno.core.doctor.migration import Migration
 from tfdyno.rules.horovod import feeding, guards, header
 from tfdyno.rules.horovod.names import OTHERS, ROOT, Entry, entry_of
 from tfdyno.rules.horovod.optimizer import unwrapped
+from tfdyno.rules.rewrite.diff import unified
 from tfdyno.rules.rewrite.draft import Draft
 from tfdyno.rules.rewrite.script import Script
 
@@ -70,7 +69,7 @@ def migrated(path: str, source: str) -> Migration:
     after = draft.result(extra)
     return Migration(
         path=path, before=source, after=after, changes=draft.changes, hands=draft.hands,
-        diff=_diff(path, source, after),
+        diff=unified(path, source, after),
     )  # fmt: skip
 
 
@@ -257,15 +256,6 @@ def _is_idle(script: Script, node: ast.Assign) -> bool:
     """Return whether an assignment only prepares what may have been taken out."""
     words = script.source[slice(*script.span(node))]
     return "list_physical_devices" in words or "Compression." in words
-
-
-def _diff(path: str, before: str, after: str) -> str:
-    lines = difflib.unified_diff(
-        list(io.StringIO(before, newline="\n")), list(io.StringIO(after, newline="\n")),
-        f"a/{path}", f"b/{path}",
-    )  # fmt: skip
-    return "".join(one if one.endswith("\n") else f"{one}\n\\ No newline at end of file\n"
-                   for one in lines)  # fmt: skip
 
 
 def without(draft: Draft, row: Row, gone: list[ast.expr]) -> None:

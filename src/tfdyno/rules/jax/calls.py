@@ -18,7 +18,8 @@ _FIELD = re.compile(r"\{(\w+)\}")
 _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Constant | ast.Subscript | ast.List | ast.Tuple
 _FORMATS = {"NHWC": "channels_last", "NWC": "channels_last", "NCHW": "channels_first"}
 DTYPES = frozenset(
-    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
+    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 "
+    "float64".split()
 )
 """Names of types that Keras takes as words."""
 _SWAP = "swap_"
@@ -103,10 +104,18 @@ def _check(given: _Given, row: Operation, script: Script) -> None:
             )
         if one.form == "lower" and not isinstance(kind, str):
             raise CannotRewriteError(f"{one.name}={script.code(value)} is no plain word")
+        if one.form == "float" and not _is_float(value):
+            raise CannotRewriteError(f"{one.name}={script.code(value)} needs keras.random.randint")
         if one.form == "format" and kind not in _FORMATS:
             raise CannotRewriteError(f"Keras has no layout {script.code(value)}")
         if one.form.startswith(_SWAP) and not isinstance(kind, bool):
             raise CannotRewriteError(f"{one.name}={script.code(value)} is not known before it runs")
+
+
+def _is_float(value: ast.expr) -> bool:
+    """Return whether a type is one of numbers with a point, as far as its name tells."""
+    name = getattr(value, "attr", getattr(value, "value", ""))
+    return isinstance(name, str) and ("float" in name or name == "dtype")
 
 
 def _call(

@@ -66,3 +66,52 @@ def _argument(word: str) -> Argument:
     by_name = "=" in word
     name, _, keras = word.partition("=" if by_name else ":")
     return Argument(name=name, keras=keras or name, by_name=by_name, form=form)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """What a name of TensorFlow or Keras means for the move, at one kind of place."""
+
+    where: str
+    """``step``, ``data`` or ``any``."""
+    cause: str
+    """Empty: it is fine there."""
+    instead: str
+
+
+@functools.cache
+def random_operations() -> dict[str, Operation]:
+    """Return operations that draw numbers, by TensorFlow's name."""
+    rows = read_rows(f"{_OWN}/random.csv", _OPERATIONS)
+    return {row["tensorflow"]: _operation(row) for row in rows}
+
+
+@functools.cache
+def _names() -> dict[str, Name]:
+    rows = read_rows(f"{_OWN}/names.csv", ("name", "where", "cause", "instead", "source"))
+    return {
+        f"{row['where']} {row['name']}": Name(
+            where=row["where"], cause=row["cause"], instead=row["instead"]
+        )
+        for row in rows
+    }
+
+
+def name_of(path: str, where: str) -> Name | None:
+    """Return the row of a path at a kind of place, else that of the package around it."""
+    parts = path.split(".")
+    around = [f"{'.'.join(parts[:end])}.*" for end in range(len(parts) - 1, 0, -1)]
+    for pattern in (path, *around):
+        for place in (where, "any"):
+            if found := _names().get(f"{place} {pattern}"):
+                return found
+    return None
+
+
+@functools.cache
+def packages() -> dict[str, Name]:
+    """Return what is known of packages by name; the others are unknown."""
+    rows = read_rows(f"{_OWN}/packages.csv", ("name", "cause", "instead", "source"))
+    return {
+        row["name"]: Name(where="any", cause=row["cause"], instead=row["instead"]) for row in rows
+    }

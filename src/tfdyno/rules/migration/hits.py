@@ -69,17 +69,23 @@ def certainty(when: Mapping[str, str], values: Mapping[str, str]) -> Verdict:
     return "proven" if all(values.get(name) for name, text in when.items() if text) else "likely"
 
 
-def matches(hits: Iterable[Hit]) -> tuple[Match, ...]:
-    """Return one match for each cause, in the order in which the causes were first met."""
+def matches(hits: Iterable[Hit], *, group: str = "code", most: int = _LINES) -> tuple[Match, ...]:
+    """Return one match for each cause, in the order in which the causes were first met.
+
+    Args:
+        hits: The finds.
+        group: Of the causes.
+        most: Lines that speak for one; the others are counted.
+    """
     by_cause: dict[str, list[Hit]] = {}
     for hit in hits:
-        group = by_cause.setdefault(hit.cause, [])
-        if all((hit.source, hit.name) != (one.source, one.name) for one in group[-4:]):
-            group.append(hit)
-    return tuple(_match(cause, group) for cause, group in by_cause.items())
+        own = by_cause.setdefault(hit.cause, [])
+        if all((hit.source, hit.name) != (one.source, one.name) for one in own[-4:]):
+            own.append(hit)
+    return tuple(_match(f"{group}.{cause}", own, most) for cause, own in by_cause.items())
 
 
-def _match(cause: str, group: list[Hit]) -> Match:
+def _match(cause: str, group: list[Hit], most: int) -> Match:
     first = min(group, key=lambda hit: ORDER.index(hit.verdict))
     names = list(dict.fromkeys(hit.name for hit in group if hit.name))
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
@@ -92,18 +98,22 @@ def _match(cause: str, group: list[Hit]) -> Match:
     if first.instead:
         values["instead"] = first.instead
     shown: dict[str, Evidence] = {}
-    for hit in group:
-        shown.setdefault(hit.source, Evidence(text=_line(hit), source=hit.source))
+    for source in dict.fromkeys(hit.source for hit in group):
+        own = [hit for hit in group if hit.source == source]
+        shown[source] = Evidence(text=_line(own), source=source)
     return Match(
-        cause=f"code.{cause}",
+        cause=cause,
         verdict=first.verdict,
-        evidence=tuple(shown.values())[:_LINES],
+        evidence=tuple(shown.values())[:most],
         basis="code",
         values=values,
         count=len(shown),
     )
 
 
-def _line(hit: Hit) -> str:
-    text = hit.text if len(hit.text) <= _LONGEST else f"{hit.text[: _LONGEST - 1]}…"
-    return f"{text}  →  {hit.instead}" if hit.instead else text
+def _line(hits: list[Hit]) -> str:
+    """Write a line of code with all that is to stand there instead."""
+    text = hits[0].text
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    instead = ", ".join(dict.fromkeys(hit.instead for hit in hits if hit.instead))
+    return f"{text}  →  {instead}" if instead else text

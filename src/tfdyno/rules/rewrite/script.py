@@ -19,18 +19,26 @@ _BLOCKS = ("body", "orelse", "finalbody", "handlers")
 class Script:
     """One Python file."""
 
-    def __init__(self, source: str, about: str = "") -> None:
+    def __init__(
+        self,
+        source: str,
+        about: str = "",
+        tree: ast.Module | None = None,
+        found: tuple[Site, ...] | None = None,
+    ) -> None:
         """Read it; raises ``SyntaxError``, or ``RecursionError`` where it is nested too deeply.
 
         Args:
             source: Its text.
             about: A comment above lines that are cut goes with them where it speaks of this.
+            tree: Of the text, where it is read already.
+            found: Its sites, where its project was looked at for them.
         """
         self.source = source
         self._about = about
-        self.tree = ast.parse(source)
+        self.tree = tree or ast.parse(source)
         self.text = SourceText(source)
-        self.sites: tuple[Site, ...] = sites(self.tree)
+        self.sites: tuple[Site, ...] = sites(self.tree) if found is None else found
         self.parents: dict[ast.AST, ast.AST] = {
             child: parent
             for parent in ast.walk(self.tree)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
+from tfdyno.words.doctor.languages import move_sentence
 
 if TYPE_CHECKING:
     from tfdyno.core.doctor.finding import Diagnosis, Finding
     from tfdyno.core.doctor.machine_facts import MachineFacts
+    from tfdyno.core.doctor.move import Move
 
 
 def doctor_document(diagnosis: Diagnosis, facts: MachineFacts | None) -> dict[str, Any]:
@@ -23,8 +25,14 @@ def doctor_document(diagnosis: Diagnosis, facts: MachineFacts | None) -> dict[st
         "fine": list(diagnosis.fine),
         "notes": [*diagnosis.notes, *filter(None, [diagnosis.aged])],
         "unexplained": [f"{seen.source}: {seen.text}" for seen in diagnosis.unexplained],
+        **({"move": _move(diagnosis.move)} if diagnosis.move else {}),
         "machine": to_builtins(facts) if facts else None,
     }
+
+
+def _move(move: Move) -> dict[str, Any]:
+    """Return whether the code moves, and every place with its effect."""
+    return {**to_builtins(move), "sentence": move_sentence(move, "en")}
 
 
 def finding_document(one: Finding) -> dict[str, Any]:

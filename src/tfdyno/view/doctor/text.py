@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.view.base.text import COLUMN, WIDTH, paint, shorten, shown_width, wrapped
-from tfdyno.words.doctor.languages import counted, word
+from tfdyno.words.doctor.languages import counted, move_sentence, word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 MARKS = {"error": "✗", "warning": "!", "note": "·", "fine": "✓", "unknown": "?"}
 STYLES = {"error": "red", "warning": "yellow", "note": "dim", "fine": "green", "unknown": "red"}
+MOVE_MARKS = {
+    "moves": "fine", "after_migrate": "warning", "rewrite": "error", "unknown": "unknown"
+}  # fmt: skip
 MOST_EVIDENCE = 3
 MOST_QUOTED = 240
 ALIKE = 60
@@ -48,10 +51,15 @@ def doctor_text(
         colour: Whether to paint; colour only repeats what the marks say.
     """
     lay = _Layout(language, width, colour)
+    if diagnosis.move:
+        lay.most_evidence, lay.is_code = len(diagnosis.move.obstacles), True
     parts = [lay.finding(one, first=one is diagnosis.findings[0]) for one in diagnosis.findings]
     notes = diagnosis.notes
     if diagnosis.unexplained:
         parts = [lay.unexplained(diagnosis.unexplained), *parts]
+    elif diagnosis.move:
+        kind = MOVE_MARKS[diagnosis.move.answer]
+        parts = [lay.headline(move_sentence(diagnosis.move, language), kind), *parts]
     elif exit_code and not any(one.severity == "error" for one in diagnosis.findings):
         # What failed has no cause that is known: it is the answer, and not one note of several.
         parts, notes = [lay.headline(notes[0], "error"), *parts], notes[1:]
@@ -77,6 +85,8 @@ class _Layout:
 
     def __init__(self, language: Language, width: int, colour: bool) -> None:
         self.language, self.width, self.colour = language, width, colour
+        self.most_evidence, self.is_code = MOST_EVIDENCE, False
+        """Lines that prove a finding: of code all of them, of a log those that differ."""
 
     def headline(self, text: str, kind: str) -> str:
         mark = paint(MARKS[kind], STYLES[kind], colour=self.colour)
@@ -112,8 +122,9 @@ class _Layout:
         told: dict[str, str] = {}
         for one in seen:
             text = _quoted(one.text)
-            told.setdefault(text[-ALIKE:], f"{one.source}: {text}")
-        shown = list(told.values())[:MOST_EVIDENCE]
+            alike = one.source if self.is_code else text[-ALIKE:]
+            told.setdefault(alike, f"{one.source}: {text}")
+        shown = list(told.values())[: self.most_evidence]
         lines = self.several("because", shown)
         left = len(told) - len(shown)
         return [*lines, self.block("", f"+{left}")] if left > 0 else lines

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tfdyno.core.base.language import Language
     from tfdyno.core.choose.software import Behind
+    from tfdyno.core.doctor.move import Move
+
+_MOST_LINES = 20
 
 _WORDS: dict[str, tuple[str, str]] = {
     "because": ("because", "依据"),
@@ -27,6 +30,22 @@ _WORDS: dict[str, tuple[str, str]] = {
     "warning": ("warning", "警告"),
     "warnings": ("warnings", "警告"),
     "note": ("note", "提示"),
+    "moves": (
+        "{path} moves to the JAX backend as it is: run it with KERAS_BACKEND=jax.",
+        "{path} 可直接迁移到 JAX 后端：用 KERAS_BACKEND=jax 运行。",
+    ),
+    "moves after migrate": (
+        "{path} moves to the JAX backend after: tfdyno migrate {script} --to jax ({lines}).",
+        "{path} 在执行 tfdyno migrate {script} --to jax 之后可迁移到 JAX 后端（{lines}）。",
+    ),
+    "moves after rewrite": (
+        "{path} does not move to the JAX backend without rewriting {lines}.",
+        "{path} 需改写 {lines} 才能迁移到 JAX 后端。",
+    ),
+    "moves unknown": (
+        "Whether {path} moves to the JAX backend is unknown: {lines} could not be judged.",
+        "无法判断 {path} 能否迁移到 JAX 后端：{lines} 无法判定。",
+    ),
     "nothing wrong": ("Nothing is wrong here.", "没有发现问题。"),
     "tensorflow fails": (
         "TensorFlow does not run here: {error}",
@@ -131,6 +150,37 @@ def behind_words(behind: Behind | None, tensorflow: str, language: Language = "e
         f"behind {behind.why}", language, date=behind.date, last=behind.last,
         tensorflow=tensorflow, age_days=behind.age_days,
     )  # fmt: skip
+
+
+def move_sentence(move: Move, language: Language) -> str:
+    """Say in one sentence whether code moves, and which lines are in the way."""
+    unknown = [one.source for one in move.obstacles if one.effect == "unknown"]
+    stops = [one.source for one in move.obstacles if one.effect == "stops"]
+    by_hand = [one.source for one in move.by_hand]
+    key, sources = {
+        "moves": ("moves", []),
+        "after_migrate": ("moves after migrate", stops),
+        "rewrite": ("moves after rewrite", by_hand),
+        "unknown": ("moves unknown", unknown),
+    }[move.answer]
+    names = tuple(dict.fromkeys(sources))
+    files = list(dict.fromkeys(one.file for one in move.obstacles if one.effect == "stops"))
+    is_script = len(files) == 1 and move.path.endswith(files[0])
+    script = move.path if is_script else files[0] if len(files) == 1 else "SCRIPT"
+    return word(key, language, path=move.path, lines=_lines(names, language), script=script)
+
+
+def _lines(sources: tuple[str, ...], language: Language) -> str:
+    """Write ``train.py:4, 9`` and, of very many, how many more there are."""
+    shown: dict[str, list[str]] = {}
+    for one in sources[:_MOST_LINES]:
+        file, _, line = one.rpartition(":")
+        shown.setdefault(file, []).append(line if file else one)
+    told = ", ".join(f"{file}:{', '.join(own)}" if file else "; ".join(own)
+                     for file, own in shown.items())  # fmt: skip
+    left = len(sources) - _MOST_LINES
+    more = {"en": f" and {left} more", "zh": f" 等另外 {left} 处"}[language]
+    return told + more if left > 0 else told
 
 
 def counted(number: int, key: str, language: Language) -> str:
