@@ -53,7 +53,10 @@ _LISTED = {
     "Train": (
         ("train.train", "Train with a recipe: precision, XLA, input, strategy, checkpoints."),
         ("train.launch", "Train on several nodes: here, by Ray, Slurm, Kubernetes, SkyPilot."),
-        ("train.migrate", "Turn a Horovod script into one that tfdyno launch trains."),
+        (
+            "train.migrate",
+            "Turn a script of Horovod, or of TensorFlow, into one of plain Keras 3.",
+        ),
         ("train.recipe", "Show, compare and choose the settings of a training run."),
     ),
     "Measure": (

@@ -29,7 +29,7 @@ def migrate(script: Path) -> Migration:
     Raises:
         UsageError: It cannot be read, is no Python, or does not use Horovod.
     """
-    source = _text(script)
+    source = script_text(script)
     from tfdyno.rules.horovod.rewrite import migrated, uses_horovod
 
     try:
@@ -44,12 +44,13 @@ def migrate(script: Path) -> Migration:
     return replace(found, findings=() if found.hands else _of_keras(found), beside=_beside(script))
 
 
-def written(found: Migration, path: Path) -> tuple[Path, ...]:
+def written(found: Migration, path: Path, kept_as: str = KEPT) -> tuple[Path, ...]:
     """Write the new script, if it is whole.
 
     Args:
         found: What became of a script.
-        path: Where to; over the script itself the old one is kept as ``NAME.horovod.py``.
+        path: Where to; over the script itself the old one is kept beside it.
+        kept_as: What ends the name of the old one: ``NAME.horovod.py``.
 
     Returns:
         The files: the new script, and the old one where it was kept.
@@ -63,7 +64,7 @@ def written(found: Migration, path: Path) -> tuple[Path, ...]:
         what = f"{path} is not written: {places} your hand first"
         raise UsageError(what, remedy="change them in the script, then migrate again")
     is_same = path.exists() and path.samefile(script)
-    kept = script.with_name(f"{script.stem}{KEPT}") if is_same else None
+    kept = script.with_name(f"{script.stem}{kept_as}") if is_same else None
     taken = kept if is_same else path
     if taken and taken.exists():
         raise UsageError(f"{taken} is there already", remedy="name another file, or move it away")
@@ -88,10 +89,11 @@ def _not_of_horovod(script: Path, source: str) -> UsageError:
     return UsageError(what, remedy=f"run it as it is: tfdyno launch {script} --nodes 2")
 
 
-def _text(script: Path) -> str:
+def script_text(script: Path) -> str:
+    """Read a script with its ends of lines; raises ``UsageError`` where it is none."""
     if script.suffix != ".py":
         what = f"{script} is no Python file"
-        raise UsageError(what, remedy="give the script that horovodrun starts: train.py")
+        raise UsageError(what, remedy="give the script that trains: train.py")
     try:
         return script.read_bytes().decode()  # as it is: lines may end with a return too
     except FileNotFoundError:

@@ -57,10 +57,10 @@ def migrate_text(
     if refused:
         head += f"\n{wrapped(f'{refused} is not written.', width=width)}"
     blocks = [paint(head, "bold", colour=colour)]
-    blocks += [_hand(one, found.path, width) for one in found.hands]
+    blocks += [hand_text(one, found.path, width) for one in found.hands]
     if not written:
-        blocks.append(_diff(found.diff, colour=colour))
-    blocks.append(_reasons(found.changes, width))
+        blocks.append(diff_text(found.diff, colour=colour))
+    blocks.append(reasons_text(found.changes, width))
     blocks += [wrapped(one, width=width) for one in _notes(found)]
     blocks.append(wrapped(f"{_WHY_NOT} {keep_command} prints how to keep it there.", width=width))
     return "\n\n".join(blocks)
@@ -86,19 +86,21 @@ def _answer(found: Migration, commands: Sequence[str], written: Sequence[str], w
     return "\n  ".join([wrapped(lead, width=width), *commands])
 
 
-def _hand(one: Hand, path: str, width: int) -> str:
+def hand_text(one: Hand, path: str, width: int) -> str:
+    """Write a place that is left to a person, with what to do."""
     told = wrapped(f"{one.why}; {one.remedy}.", width=width, first="  ", rest="  ")
     return f"{path}:{one.line}: {one.text}\n{told}"
 
 
-def _diff(diff: str, *, colour: bool) -> str:
+def diff_text(diff: str, *, colour: bool) -> str:
+    """Return a diff in its colours."""
     return "\n".join(
         paint(line, _STYLES.get(line[:1], ""), colour=colour) if line[:1] in _STYLES else line
         for line in diff.splitlines()
     )
 
 
-def _reasons(changes: Sequence[Change], width: int) -> str:
+def reasons_text(changes: Sequence[Change], width: int) -> str:
     """Return one line for each reason, with the lines of the script that it was."""
     lines = []
     for why in dict.fromkeys(one.why for one in changes):
