@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.rules.jax.judged import HEAD, answer, causes, layer, places
 from tests.rules.languages import check_languages
@@ -99,6 +101,11 @@ def test_every_cause_has_an_example_and_says_its_effect_first() -> None:
         for words in (one.title, one.why, *(step.text for step in one.fix)):
             if words:
                 check_languages(words)
+
+
+def test_the_page_names_every_cause() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "move-to-jax.md").read_text()
+    assert [one.id for one in all_causes() if f"`{one.id}`" not in page] == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
 """What of a script stops the move to Keras' JAX backend, and what is written instead.
 
-Others use ``judge``, ``rewrite``, ``tables``; the rest is private.
+Others use ``project``, ``rewrite``; the rest is private.
 """

@@ -78,7 +78,8 @@ def _of_site(site: Site, file: File) -> Iterator[Find]:
     where = file.places.of(node)
     if where == "data" and is_keras(path):
         return  # ``keras_calls`` knows
-    known = None if is_keras(path) and not path.startswith(_BACKEND) else name_of(path, where)
+    is_own = ")" in path or (is_keras(path) and not path.startswith(_BACKEND))
+    known = None if is_own else name_of(path, where)
     known = known or (name_of(path, "step") if path.endswith("TFSMLayer") else None)
     if known:
         if known.cause:

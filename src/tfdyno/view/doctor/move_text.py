@@ -54,7 +54,8 @@ def _answer(found: Migration, commands: Sequence[str], written: Sequence[str], w
         text = f"{places} {need} your hand before it moves to JAX; {count} can be made."
         return wrapped(text, width=width)
     if not written:
-        lead = f"{count} move it to Keras' JAX backend; write and run it by"
+        verb = "moves" if len(found.changes) == 1 else "move"
+        lead = f"{count} {verb} it to Keras' JAX backend; write and run it by"
     else:
         kept = f" ({written[1]} is the old one)" if len(written) > 1 else ""
         lead = f"{count} made in {written[0]}{kept}; run it by"
