@@ -27,6 +27,8 @@ STOPS = {
     "metric_result": HEAD + "class A(keras.metrics.Metric):\n    def result(self):\n"
     "        return self.total\n",
     "list_operand": layer("return x * [1.0, 2.0]"),
+    "outside": HEAD + "weights = tf.constant([1.0, 2.0])\ndef near(y_true, y_pred):\n"
+    "    return keras.ops.mean(weights * (y_true - y_pred))\n",
     "branch": layer("if keras.ops.sum(x) > 0:", "    return x", "return -x"),
     "in_dataset": DATA + "ds = ds.map(lambda a: keras.ops.mean(a))\n",
     "standardize": HEAD + "def own(t):\n    return tf.strings.lower(t)\n"
@@ -66,6 +68,13 @@ MOVES = {
     "ds = ds.map(lambda a: flip(a))\n",
     "lookups in a data set": DATA + "v = keras.layers.TextVectorization(10)\nds = ds.map(v)\n",
     "numbers of a data set": DATA + "for a in ds.take(1):\n    print(a.numpy())\n",
+    "what another backend runs": HEAD + "class A(keras.Model):\n"
+    "    def train_step(self, *args):\n"
+    "        if keras.backend.backend() == 'tensorflow':\n            return self.by_tape(*args)\n"
+    "        elif keras.config.backend() == 'jax':\n            return self.by_jax(*args)\n"
+    "    def by_tape(self, data):\n        with tf.GradientTape() as tape:\n"
+    "            return tf.reduce_sum(data)\n"
+    "    def by_jax(self, state, data):\n        return state\n",
     "a guard": HEAD + "if keras.__version__ < '3':\n    tf.random.set_seed(1)\n"
     "m = keras.Sequential()\n",
     "names of Keras under tf": "import tensorflow as tf\n"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _HARMLESS = frozenset(
     "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool "
-    "string TensorShape TensorSpec newaxis name_scope autograph nest init_scope data io "
+    "string TensorShape TensorSpec newaxis name_scope autograph nest init_scope "
     "initializers zeros_initializer ones_initializer constant_initializer losses metrics "
     "optimizers random_normal_initializer random_uniform_initializer summary config "
     "truncated_normal_initializer keras_initializers errors version __version__".split()
@@ -60,10 +60,39 @@ def finds(file: File, is_own: Callable[[str], bool] = lambda _name: False) -> tu
         Find(cause="list_operand", node=node, name="list", instead="keras.ops.array([...])")
         for node in lists_computed(file.places)
     ]
+    found += [
+        Find(cause="outside", node=node, name=node.id, instead="a number, an array of numpy")
+        for node in _outside(file)
+    ]
+    found = [one for one in found if not file.places.is_other(one.node)]
     unique: dict[tuple[int, int, str], Find] = {}
     for one in found:
         unique.setdefault((one.line, one.node.col_offset, one.cause), one)
     return tuple(sorted(unique.values(), key=lambda one: (one.line, one.node.col_offset)))
+
+
+def _outside(file: File) -> Iterator[ast.Name]:
+    """Find tensors of TensorFlow, made outside, that a function of the step uses."""
+    root = file.places.root
+    for function in file.places.step if root else ():
+        if not isinstance(function, ast.FunctionDef | ast.Lambda):
+            continue
+        own = {one.arg for one in ast.walk(function) if isinstance(one, ast.arg)}
+        own |= {one.id for one in ast.walk(function)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}  # fmt: skip
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and node.id not in own and root:
+                path = root.names[node.id].path if node.id in root.names else ""
+                if _is_made(path) and not file.places.is_other(node):
+                    yield node
+
+
+def _is_made(path: str) -> bool:
+    """Return whether a path is what an operation of TensorFlow returns, or a variable of it."""
+    if not path.endswith("()") or not path.startswith("tf.") or is_keras(path):
+        return False
+    name = path.removesuffix("()")
+    return name == "tf.Variable" or name in operations() or name in random_operations()
 
 
 def uses_keras(file: File) -> bool:

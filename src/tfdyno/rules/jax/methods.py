@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _STEPS = {"train_step": 2, "test_step": 2, "predict_step": 2}
 """Methods that take one argument on TensorFlow, and a state before it on JAX."""
+_MAKERS = ("make_train_function", "make_test_function", "make_predict_function")
 _VARIABLES = frozenset("learning_rate iterations lr momentum variable weights kernel bias".split())
 _SHAPES = ("as_list", "get_shape", "set_shape", "eval")
 _FUNCTION = "tf.function"
@@ -40,9 +41,11 @@ def find(file: File) -> Iterator[Find]:
 
 def _steps(node: ast.ClassDef) -> Iterator[Find]:
     for method in node.body:
-        if isinstance(method, ast.FunctionDef) and method.name in _STEPS:
+        if isinstance(method, ast.FunctionDef) and method.name in (*_STEPS, *_MAKERS):
             given = method.args
-            if len(given.args) <= _STEPS[method.name] and not given.vararg:
+            if method.name in _MAKERS or (
+                len(given.args) <= _STEPS[method.name] and not given.vararg
+            ):
                 yield Find(cause="train_step", node=method, name=method.name)
 
 

@@ -67,6 +67,9 @@ class Places:
         self.outside: set[ast.AST] = set()
         self.foreign: dict[str, set[str]] = {"step": set(), "data": set()}
         """Functions of other files that run there, as ``file.py:name``."""
+        self.arms = set(_other_arms(tree, self.root))
+        """Statements that only run on another backend, by a condition of the file itself."""
+        self.others = self._others()
         self._entries()
         for names, marked in (("step", self.step), ("data", self.data)):
             own = given.get(names, ()) if given else ()
@@ -85,6 +88,10 @@ class Places:
             if one in self.data:
                 return "data"
         return "eager"
+
+    def is_other(self, node: ast.AST) -> bool:
+        """Return whether a node only runs on another backend than JAX."""
+        return any(one in self.arms or one in self.others for one in (node, *self.around(node)))
 
     def is_shared(self, node: ast.AST) -> bool:
         """Return whether it runs in the step and in a data set as well."""
@@ -120,6 +127,22 @@ class Places:
             path = path.removesuffix("()")
         return self.functions.get(path.removeprefix(LOCAL)) if path.startswith(LOCAL) else None
 
+    def _others(self) -> set[ast.AST]:
+        """Return functions that are only named where another backend runs."""
+        names = {function.name: function for function in self.functions.values()}
+        uses: dict[str, list[bool]] = {}
+        for node in ast.walk(self.tree):
+            name = getattr(node, "attr", getattr(node, "id", ""))
+            if name in names and isinstance(node, ast.Attribute | ast.Name):
+                is_inside = any(one in self.arms for one in (node, *self.around(node)))
+                uses.setdefault(name, []).append(is_inside)
+        return {names[name] for name, inside in uses.items() if all(inside)}
+
+    def _is_registered(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """Return whether a function is known to Keras by its name."""
+        decorators = [ast.unparse(one) for one in function.decorator_list]
+        return any("register_keras_serializable" in one for one in decorators)
+
     def _foreign(self, node: ast.expr, scope: Scope, where: str) -> None:
         """Note a function of another file of the project."""
         path = resolve(node, scope).path.removesuffix("()")
@@ -143,18 +166,25 @@ class Places:
                 own = [one for one in node.body if isinstance(one, ast.FunctionDef)]
                 self.step |= {one for one in own if one.name in _STEP_METHODS}
         for function in self.functions.values():
+            if self._is_registered(function):
+                self.step.add(function)
             if {one.arg for one in function.args.args} >= _OF_LOSSES:
                 self.step.add(function)  # of a loss or a metric, wherever it is handed to
         for site in self.calls.values():
-            assert isinstance(site.node, ast.Call)
-            last = site.path.rpartition(".")[2]
-            given = list(arguments(site.node))
-            if last in _OUTSIDE:
-                self.outside |= self._functions(given, site, "")
-            elif last in IN_DATA and not is_keras(site.path) and is_data_chain(site):
-                self.data |= self._functions(given, site, "data")
-            elif is_keras(site.path) or last == "compile":
-                self._keras_call(site, given)
+            if not self.is_other(site.node):
+                self._entry(site)
+
+    def _entry(self, site: Site) -> None:
+        """Mark the functions that one call hands over."""
+        assert isinstance(site.node, ast.Call)
+        last = site.path.rpartition(".")[2]
+        given = list(arguments(site.node))
+        if last in _OUTSIDE:
+            self.outside |= self._functions(given, site, "")
+        elif last in IN_DATA and not is_keras(site.path) and is_data_chain(site):
+            self.data |= self._functions(given, site, "data")
+        elif is_keras(site.path) or last == "compile":
+            self._keras_call(site, given)
 
     def is_traced(self, node: ast.ClassDef) -> bool:
         """Return whether Keras compiles the methods of a class."""
@@ -167,7 +197,7 @@ class Places:
 
     def _keras_call(self, site: Site, given: list[tuple[str, ast.expr]]) -> None:
         parts = site.path.removeprefix("tf.").split(".")
-        is_free = len(parts) > 1 and parts[1] in _NO_STEP
+        is_free = len(parts) > 1 and parts[1] in _NO_STEP and "get_custom_objects()" not in parts
         if is_free or parts[-1] in _NOT_TRACED:
             return
         for name, value in given:
@@ -190,7 +220,7 @@ class Places:
         while queue:
             for node in ast.walk(queue.pop()):
                 site = self.calls.get(id(node))
-                if site is None or not isinstance(node, ast.Call):
+                if site is None or not isinstance(node, ast.Call) or self.is_other(node):
                     continue
                 if site.path.rpartition(".")[2] in _OUTSIDE:
                     continue
@@ -200,6 +230,28 @@ class Places:
                 found = {self.target(one, site.scope) for one in (node.func, *parts)}
                 queue += [one for one in found if one is not None and one not in marked]
                 marked |= {one for one in found if one is not None}
+
+
+def _other_arms(tree: ast.Module, root: Scope | None) -> Iterator[ast.AST]:
+    """List what stands under conditions on the backend that do not hold on JAX."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+            continue
+        match node.test:
+            case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=str(name))]):
+                if not _is_backend(left, root):
+                    continue
+                holds = (name == "jax") == isinstance(op, ast.Eq)
+                yield from node.orelse if holds else node.body
+            case _:
+                continue
+
+
+def _is_backend(node: ast.expr, root: Scope | None) -> bool:
+    """Return whether an expression asks Keras for its backend."""
+    path = resolve(node, root).path if root else ""
+    asked = path.endswith(("backend.backend()", "config.backend()"))
+    return asked or "KERAS_BACKEND" in ast.unparse(node)
 
 
 def arguments(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
