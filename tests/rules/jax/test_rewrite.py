@@ -75,6 +75,11 @@ def test_a_sequential_of_a_data_set_becomes_a_pipeline_where_nothing_else_uses_i
     assert hands == [4]
 
 
+def test_the_backend_is_set_above_a_decorated_function_that_imports() -> None:
+    source = "@cache\ndef f():\n    import keras\n    return keras.Sequential()\n"
+    assert migrated(source)[0] == SET + source
+
+
 def test_ends_of_lines_stay() -> None:
     new, _ = migrated(layer("return tf.nn.relu(x)").replace("\n", "\r\n"))
     assert new.count("\r\n") == new.count("\n")

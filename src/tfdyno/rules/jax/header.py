@@ -84,7 +84,8 @@ def write(draft: Draft, names: Names, file: File) -> None:
         lines.append(f"import {KERAS}{as_own}")
     if lines:
         end = "\r\n" if "\r\n" in script.source else "\n"
-        at = script.text.at(first.lineno, 0)
+        decorators = getattr(first, "decorator_list", None) or [first]
+        at = script.text.at(min(one.lineno for one in decorators), 0)
         text = "".join(f"{one}{end}" for one in lines)
         draft.patches.append(Patch(start=at, end=at, text=text))
 
@@ -163,10 +164,9 @@ def _is_left(node: ast.Attribute, file: File) -> bool:
 
 def _first_import(tree: ast.Module) -> ast.stmt | None:
     """Return the first import of TensorFlow or Keras, or of a package that may import them."""
-    for node in tree.body:
-        if any(_imports_it(one) for one in ast.walk(node)):
-            return node
-    return None
+    inner = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    found = [node for node in tree.body if any(_imports_it(one) for one in ast.walk(node))]
+    return next((one for one in found if not isinstance(one, inner)), next(iter(found), None))
 
 
 def _imports_it(node: ast.AST) -> bool:

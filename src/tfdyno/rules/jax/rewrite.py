@@ -62,8 +62,9 @@ def moved(one: Judged, path: str) -> Migration:
 
 def _hand(draft: Draft, found: Find) -> None:
     cause = _cause(found.cause)
-    remedy = found.instead or cause.fix[0].text.en if cause.fix[0].text else found.instead
-    draft.hand(found.node, f"{found.name}: {_lower(cause.why.en)}", _lower(remedy))
+    step = cause.fix[0].text
+    remedy = f"instead: {found.instead}" if found.instead else _lower(step.en if step else "")
+    draft.hand(found.node, f"{found.name}: {_lower(cause.why.en)}", remedy)
 
 
 def _lower(sentence: str) -> str:
