@@ -75,6 +75,8 @@ MOVES = {
     "    def by_tape(self, data):\n        with tf.GradientTape() as tape:\n"
     "            return tf.reduce_sum(data)\n"
     "    def by_jax(self, state, data):\n        return state\n",
+    "a method that is asked for": HEAD + "m = keras.Sequential()\ny = m(x)\n"
+    "print(y.numpy() if hasattr(y, 'numpy') else y)\n",
     "a guard": HEAD + "if keras.__version__ < '3':\n    tf.random.set_seed(1)\n"
     "m = keras.Sequential()\n",
     "names of Keras under tf": "import tensorflow as tf\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfdyno.rules.jax.finds import Find
 from tfdyno.rules.migration.bindings import LOCAL, UNKNOWN, resolve
 from tfdyno.rules.migration.sites import is_keras
+from tfdyno.rules.migration.walk import asks_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +117,11 @@ def _numpy(site: Site, file: File) -> Iterator[Find]:
 
 
 def _is_outside(node: ast.AST, file: File) -> bool:
-    return any(one in file.places.outside for one in file.places.around(node))
+    """Return whether Python runs it beside the graphs, or only where the method is there."""
+    return any(
+        one in file.places.outside or (isinstance(one, ast.IfExp) and asks_version(one.test))
+        for one in file.places.around(node)
+    )
 
 
 def _is_jax_array(site: Site, holder: ast.expr, file: File) -> bool:
