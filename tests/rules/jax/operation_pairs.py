@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ARRAYS = """
 import numpy as np
@@ -34,10 +39,17 @@ def flat(value: object) -> list[object]:
 
     if isinstance(value, (list, tuple)) and any(hasattr(one, "dtype") for one in value):
         return [flat(one) for one in value]
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return value
     array = np.asarray(value)
     if array.dtype.kind == "c":
         array = np.stack([array.real, array.imag])
     return [list(array.shape), np.nan_to_num(array.astype("float64"), posinf=9e9).ravel().tolist()]
+
+
+def names(function: Callable[..., object]) -> list[str]:
+    """Return the names of a function's arguments in their order."""
+    return list(inspect.signature(function).parameters)
 
 
 def main() -> None:
@@ -47,7 +59,7 @@ def main() -> None:
     import numpy as np
     import tensorflow as tf
 
-    known: dict[str, object] = {"tf": tf, "keras": keras}
+    known: dict[str, object] = {"tf": tf, "keras": keras, "names": names}
     exec(ARRAYS, known)
     for name, value in list(known.items()):
         if isinstance(value, np.ndarray):  # as a layer is given it: of the framework at hand

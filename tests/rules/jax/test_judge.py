@@ -162,6 +162,8 @@ def test_a_function_of_both_kinds_is_left_to_a_person() -> None:
         ("return tf.shape(x) * 2", False),
         ("return tf.split(x, [1, 2], axis=-1)", False),
         ("return tf.split(x, 2, axis=-1)", True),
+        ("values, places = tf.math.top_k(x, 2)", True),
+        ("return tf.math.top_k(x, 2).indices", False),
     ],
 )
 def test_shapes_are_rewritten_where_single_numbers_of_them_are_taken(

@@ -14,7 +14,7 @@ import pytest
 from tests.rules.jax import operation_pairs
 
 from tfdyno.rules.jax.calls import CannotRewriteError, rewritten
-from tfdyno.rules.jax.tables import operations
+from tfdyno.rules.jax.tables import DROPPED, REST, operations, random_operations
 from tfdyno.rules.rewrite.script import Script
 
 EXAMPLES = Path(__file__).parent / "data" / "operations.csv"
@@ -66,6 +66,31 @@ def test_keras_on_jax_computes_what_tensorflow_computes() -> None:
     assert wrong == {}
 
 
+@pytest.mark.tf
+def test_arguments_by_place_are_those_of_both_frameworks() -> None:
+    rows = [*operations().values(), *random_operations().values()]
+    asked = {one.tensorflow for one in rows} | {one.keras for one in rows if not one.is_expression}
+    told = computed([(name, f"names({name})") for name in sorted(asked)], "tensorflow")
+    wrong = []
+    for row in rows:
+        known, own = told[row.tensorflow], told.get(row.keras, [])
+        assert isinstance(known, list), known
+        assert isinstance(own, list), own
+        for place, one in enumerate(row.arguments):
+            is_rest = one.name == REST or (place and row.arguments[0].name == REST)
+            if not one.is_word and not is_rest and known[place] != one.name:
+                wrong.append((row.tensorflow, one.name, known))
+            if one.is_word and one.name not in known:
+                wrong.append((row.tensorflow, one.name, known))
+            if row.is_expression or one.keras == DROPPED or is_rest:
+                continue
+            if one.keras not in own or (not one.by_name and own[place] != one.keras):
+                wrong.append((row.tensorflow, one.keras, own))
+        if row.adds and row.adds.partition("=")[0] not in own:
+            wrong.append((row.tensorflow, row.adds, own))
+    assert wrong == []
+
+
 def is_close(one: object, other: object) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(is_close, one, other))
@@ -86,6 +111,10 @@ def is_close(one: object, other: object) -> bool:
         ("tf.pad(A, p, mode=how)", "no plain word"),
         ("tf.math.squared_difference(y=A, x=B)", "another order"),
         ("tf.nn.relu(A, 'n', 3)", "more arguments"),
+        ("tf.constant(1.0, tf.float32, (2, 3))", "more arguments"),
+        ("tf.one_hot(J, 4, 2.0)", "more arguments"),
+        ("tf.where(M)", "without x="),
+        ("tf.norm(A, 'euclidean')", "a word of TensorFlow"),
     ],
 )
 def test_what_keras_means_otherwise_is_not_rewritten(call: str, why: str) -> None:

@@ -68,15 +68,16 @@ def _given(node: ast.Call, row: Operation) -> _Given:
     """Return each argument with its value, and its keyword where it is given by name."""
     found: _Given = []
     known = {one.name: one for one in row.arguments}
+    placed = [one for one in row.arguments if not one.is_word]
     for place, value in enumerate(node.args):
         if isinstance(value, ast.Starred) and REST not in known:
             raise CannotRewriteError("its arguments come from a list")
         if (
-            place < len(row.arguments)
-            and row.arguments[place].name != REST
+            place < len(placed)
+            and placed[place].name != REST
             and not isinstance(value, ast.Starred)
         ):
-            found.append((row.arguments[place], value, None))
+            found.append((placed[place], value, None))
         elif REST in known:
             found.append((known[REST], value, None))
         else:
@@ -102,6 +103,8 @@ def _check(given: _Given, row: Operation, script: Script) -> None:
             raise CannotRewriteError(
                 f"{one.name}={script.code(value)} means another thing to Keras"
             )
+        if one.form == "number" and isinstance(kind, str):
+            raise CannotRewriteError(f"{one.name}={script.code(value)} is a word of TensorFlow")
         if one.form == "lower" and not isinstance(kind, str):
             raise CannotRewriteError(f"{one.name}={script.code(value)} is no plain word")
         if one.form == "float" and not _is_float(value):

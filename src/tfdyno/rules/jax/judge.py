@@ -167,6 +167,8 @@ def _why_not(node: ast.expr, row: Operation, file: File) -> str:
     if not isinstance(node, ast.Call):
         plain = not row.is_expression and not row.adds
         return "" if plain else "call it in a function of your own"
+    if row.keras == "keras.ops.top_k" and not _is_taken_apart(node, file):
+        return "it gives a plain pair: values, indices = keras.ops.top_k(x, k)"
     if row.keras in _SHAPES and not is_size(node, file):
         return "it is a tuple of numbers; take single ones of it"
     if row.tensorflow in _TEMPLATE_ONLY and is_in_shape(node, file):
@@ -176,6 +178,16 @@ def _why_not(node: ast.expr, row: Operation, file: File) -> str:
     except CannotRewriteError as error:
         return str(error)
     return ""
+
+
+def _is_taken_apart(node: ast.expr, file: File) -> bool:
+    """Return whether both parts of a result are taken by their place."""
+    parent = file.places.parents.get(node)
+    if isinstance(parent, ast.Subscript):
+        return True
+    return isinstance(parent, ast.Assign) and all(
+        isinstance(one, ast.Tuple) for one in parent.targets
+    )
 
 
 def _random(node: ast.expr, path: str, file: File, row: Operation | None) -> Find:

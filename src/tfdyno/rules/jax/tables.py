@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tfdyno.rules.tables import read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _OWN = "../jax/data"
 """The folder of these tables, seen from that of the tables of the rules."""
@@ -18,14 +22,19 @@ REST = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """One argument of an operation, written ``shape:newshape``, ``dtype=dtype~lower``."""
+    """One argument of an operation, written ``shape:newshape``, ``dtype=dtype~lower``.
+
+    Behind ``|`` stand those that TensorFlow has further on, behind others that are not known.
+    """
 
     name: str
     keras: str
     by_name: bool = False
     """Whether Keras has it at another place, so that it must be given by name."""
+    is_word: bool = False
+    """Whether TensorFlow has others before it: only known where it is given by name."""
     form: str = ""
-    """What its value must be, or becomes: ``int``, ``given``, ``lower``, ``format``, ``swap_b``."""
+    """What its value must be or becomes: ``int number given float lower format swap_b``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +65,22 @@ def _operation(row: dict[str, str]) -> Operation:
     return Operation(
         tensorflow=row["tensorflow"],
         keras=row["keras"],
-        arguments=tuple(_argument(word) for word in row["arguments"].split()),
+        arguments=tuple(_arguments(row["arguments"])),
         adds=row["adds"],
     )
 
 
-def _argument(word: str) -> Argument:
+def _arguments(text: str) -> Iterator[Argument]:
+    placed, _, words = text.partition("|")
+    yield from (_argument(word, is_word=False) for word in placed.split())
+    yield from (_argument(word, is_word=True) for word in words.split())
+
+
+def _argument(word: str, *, is_word: bool) -> Argument:
     word, _, form = word.partition("~")
     by_name = "=" in word
     name, _, keras = word.partition("=" if by_name else ":")
-    return Argument(name=name, keras=keras or name, by_name=by_name, form=form)
+    return Argument(name=name, keras=keras or name, by_name=by_name, is_word=is_word, form=form)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
