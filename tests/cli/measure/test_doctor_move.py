@@ -78,6 +78,17 @@ def test_json_has_the_answer_and_the_effect_of_each_place(
     ]
 
 
+def test_the_commands_name_the_script_as_it_was_given(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "my code").mkdir()
+    (here / "my code" / "train.py").write_text(OWN)
+    _, out, _ = run(capsys, "--code", "my code/train.py", "--to", "jax")
+    assert "\n              tfdyno migrate 'my code/train.py' --to jax\n" in out
+    _, out, _ = run(capsys, "--code", "train.py", "--to", "jax")
+    assert "\n              tfdyno migrate train.py --to jax\n" in out
+
+
 def test_it_speaks_chinese(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "--code", "train.py", "--to", "jax", "--lang", "zh")
     assert out.startswith(

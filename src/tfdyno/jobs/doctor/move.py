@@ -47,7 +47,9 @@ def check_move(
         why = (*unread, *files.notes, f"{path} holds no Python")[0]
         raise UsageError(why, remedy="give a script, a notebook or a project's folder")
     places = obstacles(found)
-    diagnosis = diagnose(found=move_matches(places), causes=causes(), language=language)
+    diagnosis = diagnose(
+        found=move_matches(places, _folder(path)), causes=causes(), language=language
+    )
     of_keras, old = _of_keras(files, language)
     closed = tuple(_unread(one) for one in unread)
     move = move_of(str(path), TARGET, (*old, *closed, *places))
@@ -57,6 +59,12 @@ def check_move(
         diagnosis=replace(diagnosis, findings=findings, notes=notes, move=move),
         facts=MachineFacts(),
     )
+
+
+def _folder(path: Path) -> str:
+    """Return the folder that files are named from, as the user names it."""
+    folder = path.parent if path.is_file() else path
+    return "" if folder == Path() else folder.as_posix()
 
 
 def _of_keras(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import posixpath
+import shlex
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -171,12 +172,18 @@ def _obstacle(found: Find, one: Judged) -> Obstacle:
     )  # fmt: skip
 
 
-def move_matches(places: Iterable[Obstacle]) -> tuple[Match, ...]:
-    """Return one match for each cause, with every line as its evidence."""
+def move_matches(places: Iterable[Obstacle], folder: str = "") -> tuple[Match, ...]:
+    """Return one match for each cause, with every line as its evidence.
+
+    Args:
+        places: Of all files.
+        folder: That the files are named from, as the user shall see it in commands.
+    """
     hits = [
         Hit(
             cause=one.cause.partition(".")[2], source=one.source, text=one.text, name=one.name,
             instead=one.instead, verdict=_verdict(one),
+            values={"script": shlex.quote(posixpath.join(folder, one.file))},
         )
         for one in places
     ]  # fmt: skip
