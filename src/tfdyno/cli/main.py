@@ -55,7 +55,7 @@ _LISTED = {
         ("train.launch", "Train on several nodes: here, by Ray, Slurm, Kubernetes, SkyPilot."),
         (
             "train.migrate",
-            "Turn a script of Horovod, or of TensorFlow, into one of plain Keras 3.",
+            "Turn a script of Horovod or TensorFlow into plain Keras 3.",
         ),
         ("train.recipe", "Show, compare and choose the settings of a training run."),
     ),

@@ -44,7 +44,7 @@ class _Options:
 
 @command(_Options)
 def migrate(options: _Options) -> Answer:
-    """Turn a script of Horovod, or of TensorFlow, into one of plain Keras 3.
+    """Turn a script of Horovod or TensorFlow into plain Keras 3.
 
     SCRIPT is what horovodrun or python starts; its arguments follow after -- for the commands that
     are printed. With --to jax operations of TensorFlow in layers, losses and metrics become those
