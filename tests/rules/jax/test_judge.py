@@ -172,6 +172,36 @@ def test_shapes_are_rewritten_where_single_numbers_of_them_are_taken(
     assert all(one.is_safe for one in places(layer(line))) == is_safe
 
 
+@pytest.mark.parametrize(
+    ("lines", "is_found"),
+    [
+        (["return x[x > 0]"], True),
+        (["mask = tf.not_equal(x, 0)", "return x[mask]"], True),
+        (["return x[:, 0] * x[..., 1]"], False),
+        (["flags = self.flags", "return x[flags]"], False),
+    ],
+)
+def test_what_a_condition_picks_is_left_to_a_person(lines: list[str], is_found: bool) -> None:
+    found = [one for one in places(layer(*lines)) if one.name == "x[condition]"]
+    assert bool(found) == is_found
+    assert not any(one.is_safe for one in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("for p in m(x): print(p.numpy())", True),
+        ("for i, p in enumerate(m(x)): print(p.numpy())", True),
+        ("for w in m.weights: print(w.numpy())", False),
+        ("print(m.trainable_variables[0].numpy())", False),
+        ("print(m(x)[0].numpy())", True),
+    ],
+)
+def test_numbers_are_asked_of_arrays_and_of_variables(line: str, is_found: bool) -> None:
+    found = causes(f"{HEAD}m = keras.Sequential()\n{line}\n")
+    assert found == ([("train.py:4", "tensor_method")] if is_found else [])
+
+
 def test_a_notebook_is_judged_cell_by_cell() -> None:
     import json
 

@@ -16,6 +16,11 @@ _PLAIN = frozenset("shape dtype ndim rank name get_shape size".split())
 """Attributes of a tensor, and functions of it, that are known before it runs."""
 _NUMBERS = frozenset({"float", "int", "bool"})
 _ASKS = frozenset("isinstance len hasattr getattr callable is_tensor is_keras_tensor".split())
+_CONDITIONS = frozenset(
+    "equal not_equal greater greater_equal less less_equal logical_and logical_or logical_not "
+    "is_nan isnan is_finite isfinite".split()
+)
+"""Functions that give yes or no for each number."""
 _OWN = frozenset("self cls training mask".split())
 _GIVEN = frozenset("call update_state __call__".split())
 
@@ -40,6 +45,39 @@ def lists_computed(places: Places) -> Iterator[ast.BinOp]:
                     has_list = any(isinstance(one, ast.List | ast.Tuple) for one in both)
                     if has_list and any(_is_tensor(one, tensors, places) for one in both):
                         yield node
+
+
+def masks_taken(places: Places) -> Iterator[ast.Subscript]:
+    """Find what a condition picks out of a tensor, ``x[x > 0]``: its shape depends on numbers."""
+    for function in places.step:
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        tensors = _tensors(function, places)
+        masks = {
+            target.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign) and _is_mask(node.value, tensors, set(), places)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(function):
+            if isinstance(node, ast.Subscript) and _is_mask(node.slice, tensors, masks, places):
+                yield node
+
+
+def _is_mask(node: ast.expr, tensors: set[str], masks: set[str], places: Places) -> bool:
+    match node:
+        case ast.Name(id=name):
+            return name in masks
+        case ast.Compare():
+            return _is_tensor(node, tensors, places)
+        case ast.Call():
+            site = places.calls.get(id(node))
+            path = site.path if site else ""
+            is_known = path.startswith(("tf.", "keras.ops.")) and not path.startswith("tf.data.")
+            return is_known and path.rpartition(".")[2] in _CONDITIONS
+        case _:
+            return False
 
 
 def _asked(node: ast.AST, tensors: set[str], places: Places) -> Iterator[tuple[ast.expr, str]]:

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.jax import keras_calls, methods
-from tfdyno.rules.jax.branches import lists_computed, numbers_asked
+from tfdyno.rules.jax.branches import lists_computed, masks_taken, numbers_asked
 from tfdyno.rules.jax.calls import CannotRewriteError, call_patches
 from tfdyno.rules.jax.finds import File, Find, is_in_shape, is_size
 from tfdyno.rules.jax.tables import name_of, operations, packages, random_operations
@@ -36,6 +36,7 @@ _PLAIN_BACKEND = frozenset(
 )
 """What of ``tf.keras.backend`` computes nothing."""
 _SHAPES = ("keras.ops.shape",)
+_NO_MASK = "keras.ops.where and weights: JAX needs shapes that do not depend on numbers"
 _DYNAMIC = frozenset({"exec", "eval", "__import__"})
 _TEMPLATE_ONLY = ("tf.stack", "tf.concat")
 
@@ -59,6 +60,10 @@ def finds(file: File, is_own: Callable[[str], bool] = lambda _name: False) -> tu
     found += [
         Find(cause="list_operand", node=node, name="list", instead="keras.ops.array([...])")
         for node in lists_computed(file.places)
+    ]
+    found += [
+        Find(cause="by_hand", node=node, name="x[condition]", instead=_NO_MASK)
+        for node in masks_taken(file.places)
     ]
     found += [
         Find(cause="outside", node=node, name=node.id, instead="a number, an array of numpy")

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 _STEPS = {"train_step": 2, "test_step": 2, "predict_step": 2}
 """Methods that take one argument on TensorFlow, and a state before it on JAX."""
 _MAKERS = ("make_train_function", "make_test_function", "make_predict_function")
-_VARIABLES = frozenset("learning_rate iterations lr momentum variable weights kernel bias".split())
-_SHAPES = ("as_list", "get_shape", "set_shape", "eval")
+_VARIABLES = frozenset(
+    "learning_rate iterations lr momentum variable weights kernel bias variables trainable_weights "
+    "trainable_variables non_trainable_variables non_trainable_weights".split()
+)
+"""Attributes that hold variables of Keras, which have ``numpy()`` on every backend."""
+_SHAPES = ("as_list", "get_shape", "set_shape", "eval", "ref")
 _FUNCTION = "tf.function"
 
 
@@ -133,7 +137,7 @@ def _is_jax_array(site: Site, holder: ast.expr, file: File) -> bool:
             is_made = path.endswith("()") and not path.endswith(")()") and last[:1].isupper()
             return path.endswith("()") and not is_made
         return path.startswith(LOCAL)
-    if isinstance(holder, ast.Attribute) and holder.attr in _VARIABLES:
+    if any(getattr(one, "attr", "") in _VARIABLES for one in ast.walk(holder)):
         return False
     name = holder
     while isinstance(name, ast.Attribute | ast.Subscript | ast.Call):
@@ -146,7 +150,7 @@ def _is_of_data(name: ast.Name, file: File) -> bool:
     function = file.places.function(name)
     for node in ast.walk(function or file.script.tree):
         if isinstance(node, ast.For | ast.comprehension) and _binds(node.target, name.id):
-            return True
+            return not _gives_arrays(node.iter, file)
         if isinstance(node, ast.Assign) and any(_binds(one, name.id) for one in node.targets):
             value = node.value
             if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "next":
@@ -154,6 +158,14 @@ def _is_of_data(name: ast.Name, file: File) -> bool:
             if isinstance(value, ast.Attribute) and value.attr in _VARIABLES:
                 return True
     return False
+
+
+def _gives_arrays(node: ast.expr, file: File) -> bool:
+    """Return whether a loop goes over what Keras computed: ``for one in model(x)``."""
+    root = file.places.root
+    parts = [node, *(node.args if isinstance(node, ast.Call) else ())]
+    paths = [resolve(one, root).path for one in parts] if root else []
+    return any(is_keras(path) and path.endswith("()()") for path in paths)
 
 
 def _binds(target: ast.expr, name: str) -> bool:
