@@ -68,11 +68,12 @@ def check_script(workload: Workload) -> None:
         first = min(stops, key=lambda one: (_cause(one.cause).rank, one.line))
         cause = _cause(first.cause)
         step = cause.fix[0].text
-        remedy = first.instead or (step.en.rstrip(".") if step else "")
+        told = step.en.rstrip(".") if step else ""
+        remedy = f"write instead: {first.instead}" if first.instead else told[:1].lower() + told[1:]
         raise UsageError(
             f"{path} cannot train on the JAX backend",
             why=f"line {first.line}, {first.name}: {cause.why.en.rstrip('.')}",
-            remedy=f"write instead: {remedy}; every line: tfdyno doctor --code {path} --to jax",
+            remedy=f"{remedy}; every line: tfdyno doctor --code {path} --to jax",
         )
 
 
