@@ -92,6 +92,7 @@ UNIT_FREE_FIELDS = {
     # The holder's field names the unit of an interval and of a quantity affine in the batch.
     "Interval.low", "Interval.best", "Interval.high", "Scaled.fixed", "Scaled.per_sample",
     "Gain.low", "Gain.best", "Gain.high",  # times as fast
+    "FirstResults.evaluated",  # a loss
     "HostFacts.usable_cpus", "HostFacts.offered_cpus",  # a count that a container may divide
     "FeedRound.cpus", "FeedPoint.cpus", "FeedReport.busy_cpus",  # as well
     "LitertTensor.scale", "EdgePort.scale",  # of an integer, in the unit of what the model takes

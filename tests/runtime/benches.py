@@ -61,7 +61,8 @@ def asked(
     }
 
 
-def _request(folder: Path, run: Run) -> MeasureRun:
+def request_of(folder: Path, run: Run) -> MeasureRun:
+    """What is asked of the child for a run in this folder."""
     protocol = {"least_samples": 10, "least_s": 0.0, "most_s": 3.0, **run.protocol}
     given = asked(folder, run.code, function=run.function, recipe=run.recipe, mode=run.mode)
     return MeasureRun(**given, protocol=Protocol(**protocol))
@@ -71,7 +72,7 @@ def measured(folder: Path, run: Run) -> MeasuredRun:
     """The result of one run in a child of its own; raises as ``run_child`` does."""
     return run_child(
         RUN,
-        _request(folder, run),
+        request_of(folder, run),
         timeout_s=200,
         env={**recipe_environment(Recipe(**run.recipe)), **NO_GPU},
         doing="measuring train.py",
@@ -82,7 +83,7 @@ def measured(folder: Path, run: Run) -> MeasuredRun:
 def all_measured(folder: Path, runs: dict[str, Run]) -> dict[str, dict[str, Any]]:
     """The results by name; where a run is wrong use, its sentence under ``refused``."""
     return {
-        name: handled(RUN, _request(folder / name, run), folder / name)
+        name: handled(RUN, request_of(folder / name, run), folder / name)
         for name, run in runs.items()
     }
 

@@ -7,15 +7,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
 from tests.view.choose.test_html import result
 
 from tfdyno.cli.main import main
+from tfdyno.cli.measure.bench import _against
 from tfdyno.core.base.codec import from_json
 from tfdyno.core.measure.measurement import Verdict
 from tfdyno.core.measure.measurement_document import measurement_of
+from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.store.results import Results
 
 SCRIPT = """
@@ -59,6 +62,9 @@ def train_step(x, y):
     weights.assign_sub(0.01 * tape.gradient(loss, weights))
     return loss
 """
+
+
+TAPE = "import tensorflow as tf\nwith tf.GradientTape():\n    pass\n"
 
 
 @pytest.fixture
@@ -213,6 +219,7 @@ def test_a_workload_that_fails_is_one_sentence_and_runs_once(
         (("--container", "--tf", "1.15"), "the catalogue has no container image of TensorFlow"),
         (("--label", " "), "--label is empty"),
         (("--python", "no-such-python"), "--python no-such-python cannot be run"),
+        (("--backend", "jax", "--container"), "--container does not go with JAX: the image holds"),
     ],
 )
 def test_wrong_use_is_one_sentence_and_starts_nothing(
@@ -254,3 +261,58 @@ def test_help_says_what_a_run_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Every run is a fresh process" in out
     assert max(map(len, out.splitlines())) <= 100
     assert os.environ.get("TFDYNO_DEBUG") is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--backend", "torch"), "backend 'torch' is not one of tensorflow, jax."),
+        (("--against", "backend=torch"), "backend 'torch' is not one of tensorflow, jax."),
+        (("--backend", "jax", "--execution", "graph"),
+         "execution = graph means nothing on the JAX backend: JAX compiles every step with XLA; "
+         "leave it out."),
+        (("--against", "backend=jax"),
+         "tape.py cannot train on the JAX backend: line 2, tf.GradientTape: A tape records "
+         "operations of TensorFlow; what Keras computes on JAX is not among them; write instead: "
+         "model.fit; in train_step: jax.value_and_grad over model.stateless_call; every line: "
+         "tfdyno doctor --code tape.py --to jax."),
+    ],
+)  # fmt: skip
+def test_a_backend_that_cannot_run_it_is_one_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    (folder / "tape.py").write_text(TAPE)
+    assert refused(capsys, "tape.py", *words) == f"tfdyno: {said}\n"
+    assert not (folder / "data" / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("backend", "against", "found"),
+    [
+        ("tensorflow", ("backend=jax",), (Recipe(), "jax")),
+        ("jax", ("backend=jax",), (Recipe(execution="graph"), "jax")),
+        ("tensorflow", ("batch_size=8",), (Recipe(execution="graph", batch_size=8), "tensorflow")),
+        ("jax", ("backend=tensorflow",), (Recipe(execution="graph"), "tensorflow")),
+        ("tensorflow", (), (None, "tensorflow")),
+    ],
+)
+def test_the_execution_of_tensorflow_is_not_asked_of_jax(
+    backend: str, against: tuple[str, ...], found: tuple[Recipe | None, str]
+) -> None:
+    options: Any = SimpleNamespace(backend=backend, against=against)
+    assert _against(options, Recipe(execution="graph")) == found
+
+
+def test_a_python_without_jax_is_one_sentence(folder: Path, tmp_path: Path) -> None:
+    """A child whose import of JAX fails as it does where it is not installed."""
+    (tmp_path / "jax.py").write_text("raise ImportError(\"No module named 'jax'\")\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "tfdyno", "bench", "train.py", "--backend", "jax"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines()[-1] == (
+        "tfdyno: --backend jax needs JAX and Keras 3: No module named 'jax'; "
+        "pip install 'tfdyno[trace]', or 'jax[cuda12]' and keras, on every node."
+    )

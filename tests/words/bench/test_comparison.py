@@ -16,6 +16,7 @@ from tfdyno.words.bench.comparison import (
     interval_words,
     price_words,
     ratio_words,
+    side_names,
     verdict_words,
 )
 
@@ -78,3 +79,10 @@ def test_a_gap_says_how_far_off_the_estimate_is() -> None:
     assert gap_words(found) == (
         "100 ms (80–125); measured 120 ms, 1.20 times it, inside its interval"
     )
+
+
+def test_sides_of_two_backends_bear_their_names() -> None:
+    jax = replace(TASK, backend="jax")
+    assert side_names(TASK, TASK) == ("A", "B")
+    assert side_names(TASK, jax) == ("A (TensorFlow)", "B (JAX)")
+    assert side_names(jax, TASK) == ("A (JAX)", "B (TensorFlow)")

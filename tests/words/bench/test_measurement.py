@@ -106,3 +106,15 @@ def test_where_the_batch_is_unknown_steps_are_counted() -> None:
     task = replace(TASK, batch_size=0)
     assert (unit_of(task), batch_words(task)) == ("steps", "an unknown batch")
     assert batch_words(TASK) == "batch 64"
+
+
+def test_jax_is_named_where_it_computed() -> None:
+    known = replace(ENVIRONMENT, jax="0.10.2")
+    assert environment_words(known).startswith("JAX 0.10.2, TensorFlow 2.21.0, Keras 3.15.1, ")
+    assert "JAX" not in environment_words(ENVIRONMENT)
+    on_jax = measurement([], task=replace(TASK, backend="jax", execution="xla"))
+    assert task_words(on_jax).startswith("training in float32, Keras on JAX, compiled by XLA, ")
+    assert peak_words(2.0**30, "allocator", "jax") == (
+        "1 GiB at most (JAX's allocator on the GPU, compiling included)"
+    )
+    assert peak_words(2.0**30, "process", "jax") == peak_words(2.0**30, "process")

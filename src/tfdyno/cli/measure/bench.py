@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -33,11 +33,13 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
 from tfdyno.core.measure.measurement import DataMode, Protocol
 from tfdyno.core.recipe.recipe import from_settings, typed
+from tfdyno.core.train.jax_plan import BACKENDS, backend_named, check_backend
 from tfdyno.words.base.language import ENGLISH, answering, say, spoken
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
     from tfdyno.core.measure.measurement_document import MeasurementReport as Side
+    from tfdyno.core.measure.software import Backend
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.jobs.bench.bench import BenchRequest
 
@@ -83,7 +85,12 @@ class _Options(WorkloadOptions):
     changes: tuple[str, ...] = SET
     against: tuple[str, ...] = many(
         type=TEXT, metavar="KEY=VALUE",
-        help="Measure in turns with the same run that has this setting; many.",
+        help="Measure in turns with the same run that has this setting; many. backend=jax: with "
+        "the same run on JAX.",
+    )  # fmt: skip
+    backend: str = option(
+        type=OneOf("backend", BACKENDS), default="tensorflow", show_default=True,
+        help="Of Keras, for the code as it is.",
     )  # fmt: skip
     batch_size: int | None = option(type=Whole("batch size"), help="Samples per replica.")
     precision: str | None = option(
@@ -147,6 +154,9 @@ def bench(options: _Options) -> Answer:
     request = _request(options)
     check(request)
     if options.container:
+        if "jax" in (request.backend, request.against_backend):
+            raise UsageError("--container does not go with JAX", why="the image holds TensorFlow",
+                             remedy="leave --container out")  # fmt: skip
         return _container(options)
     if options.tf:
         raise UsageError("--tf goes with --container", remedy="add --container or leave it out")
@@ -172,17 +182,36 @@ def _request(options: _Options) -> BenchRequest:
 
     workload = workload_from(options, options.code, mode=options.mode)
     recipe = _recipe(options)
-    against = from_settings(typed(options.against), recipe) if options.against else None
+    against, against_backend = _against(options, recipe)
     return BenchRequest(
         workload=workload,
         recipe=recipe,
         against=against,
+        backend=backend_named(options.backend),
+        against_backend=against_backend,
         protocol=_protocol(options, options.data or default_data(workload)),
         folder=Path(options.output) if options.output else None,
         resume=options.resume,
         label=options.label or "",
         wait_free=options.wait_free,
     )
+
+
+def _against(options: _Options, recipe: Recipe) -> tuple[Recipe | None, Backend]:
+    """Return the other side and its backend; None: there is no other.
+
+    JAX compiles every step with XLA: an execution of the first side that says otherwise is its own.
+
+    Raises:
+        UsageError: A setting is not possible.
+    """
+    if not options.against:
+        return None, backend_named(options.backend)
+    changes = dict(typed(options.against))
+    backend = backend_named(check_backend(str(changes.pop("backend", options.backend)), ()))
+    if backend != options.backend and recipe.execution == "graph" and backend == "jax":
+        recipe = replace(recipe, execution="auto")
+    return from_settings(changes, recipe), backend
 
 
 def _recipe(options: _Options) -> Recipe:

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from tfdyno.core.base.dataclass import dataclass
-from tfdyno.core.measure.software import DeviceKind
+from tfdyno.core.measure.software import Backend, DeviceKind
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat
 
@@ -57,6 +57,8 @@ class BenchTask:
     title: str
     """The model's own name."""
     mode: Literal["train", "infer"] = "train"
+    backend: Backend = "tensorflow"
+    """Of Keras."""
     parameter_count: int
     inputs: tuple[str, ...]
     """``float32[224,224,3]`` of every input, without the batch."""
@@ -113,6 +115,8 @@ class Environment:
     cudnn: str = ""
     tensorflow: str
     keras: str
+    jax: str = ""
+    """Empty: it computed with TensorFlow."""
     python: str
     tfdyno: str
     """Version, and commit where it runs from a repository."""
@@ -175,6 +179,24 @@ class Telemetry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FirstResults:
+    """What a run gave at first, from weights that both sides of an A/B begin with.
+
+    Two backends that compute the same give the same here, whatever their speed.
+    """
+
+    steps: tuple[int, ...] = ()
+    """After how many steps each of ``values`` was told; empty: nothing was kept."""
+    values: tuple[float, ...] = ()
+    """The loss that ``fit`` told; of the forward pass, the mean size of what it gave for the first
+    batch. What is no number is left out."""
+    random_layers: tuple[str, ...] = ()
+    """Layers that draw random numbers in training: these differ between backends."""
+    evaluated: float | None = None
+    """The loss of the first batch with those layers at rest; None: not asked for, or none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchRun:
     """One fresh process: raw samples, in order, warm-up included."""
 
@@ -201,7 +223,7 @@ class BenchRun:
     """How many samples were before each of them."""
     peak_memory_bytes: int
     memory_kind: Literal["allocator", "process"]
-    """``allocator``: TensorFlow's on the first GPU; ``process``: resident, where there is none."""
+    """``allocator``: the framework's on the first GPU; ``process``: resident, without one."""
     metrics: dict[str, float] = field(default_factory=dict)
     """The metrics of the last epoch, validation included; only where real data was trained for
     epochs."""
@@ -212,6 +234,8 @@ class BenchRun:
     """ISO 8601, UTC."""
     order: int = 0
     """Position among all runs of one session, both sides of an A/B together."""
+    first: FirstResults = FirstResults()
+    """Its first results; kept only where two backends are measured in turns."""
 
     @property
     def steady_places(self) -> tuple[int, ...]:
@@ -288,6 +312,20 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SameResults:
+    """Whether two backends compute the same, as far as their runs tell."""
+
+    kind: Literal["steps", "at_rest", "not_proven"]
+    """``steps``: their first losses agree; ``at_rest``: their losses without the layers that draw
+    random numbers do, and what is learned was not compared; ``not_proven``: neither."""
+    difference_ratio: float
+    """The largest difference over the larger number; 0: there was nothing to compare."""
+    tolerance_ratio: float
+    text: str
+    """What was compared, in one sentence or two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """B against A."""
 
@@ -303,5 +341,7 @@ class Comparison:
     """One sentence: what decided the verdict; for ``not_comparable`` the field that differs."""
     differences: tuple[tuple[str, str, str], ...] = ()
     """Fields of recipe, task and environment that differ: name, A's value, B's value."""
+    same: SameResults | None = None
+    """Whether both compute the same; None: both ran on one backend."""
     scaling_efficiency_ratio: float | None = None
     """Where B has more replicas than A: ratio over the ratio of replicas."""

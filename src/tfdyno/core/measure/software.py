@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 DeviceKind = Literal["cpu", "gpu"]
+Backend = Literal["tensorflow", "jax"]
+"""Of Keras."""
 
 
 class Software(TypedDict, total=False):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.cluster.cluster_facts import AllReduce, Exchange
 from tfdyno.core.measure.measurement import BenchRun, BenchTask, Protocol
-from tfdyno.core.measure.software import Software
+from tfdyno.core.measure.software import Backend, Software
 from tfdyno.core.messages.child import Child, Nothing
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat
@@ -27,6 +27,10 @@ class MeasureHere:
     """Position among the runs of the session."""
     doing: str
     """``run 2 of train.py``, for messages."""
+    backend: Backend = "tensorflow"
+    """Of Keras."""
+    first_weights: str = ""
+    """As ``MeasureRun`` has it."""
     had: tuple[Retreat, ...] = ()
     """Steps back that the runs before it took."""
     limit_bytes: int = 0
@@ -40,6 +44,11 @@ class MeasureRun:
     workload: Workload
     recipe: Recipe
     protocol: Protocol
+    backend: Backend = "tensorflow"
+    """Of Keras."""
+    first_weights: str = ""
+    """File of the weights to begin with, made where it is not there; the first results are kept
+    then. Empty: it begins with its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from tfdyno.core.train.search_space import typed_value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfdyno.core.measure.software import Backend
     from tfdyno.core.train.training import RunSettings
 
 BACKENDS = ("tensorflow", "jax")
@@ -61,6 +62,11 @@ class JaxPlan:
     def splits_weights(self) -> bool:
         """Whether the mesh has an axis beside that of the data."""
         return bool(self.mesh and (self.rules or self.mesh.model_names))
+
+
+def backend_named(name: str) -> Backend:
+    """Return one of ``BACKENDS``, whose name was checked."""
+    return "jax" if name == "jax" else "tensorflow"
 
 
 def check_backend(backend: str, given: Sequence[str]) -> str:

@@ -12,15 +12,18 @@ from tfdyno.core.base.clock import now
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import DataMode, Measured, Measurement, Protocol
+from tfdyno.core.measure.software import Backend
 from tfdyno.core.messages.bench import MeasureHere
 from tfdyno.core.recipe.composition import check_composition, refuse_trainer_settings
-from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.recipe.recipe import Recipe, diff
+from tfdyno.core.train.jax_plan import check_recipe
 from tfdyno.jobs.bench.run import Measuring, measured
 from tfdyno.jobs.bench.sides import Side, check_same, new_sides, next_turn
 from tfdyno.jobs.child.recipe_env import recipe_environment
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.holders.guard import Asked, announced, visible_to
+from tfdyno.jobs.train.jax_run import check_script
 from tfdyno.model.measure.statistics import median
 from tfdyno.model.measure.steady_part import run_medians_s
 from tfdyno.store.cache import sha256_of
@@ -33,8 +36,12 @@ from tfdyno.words.bench.told import stage_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
 MOST_RUNS = 1000
+ON_JAX = (
+    "accumulation", "batch_size", "clip_norm", "execution", "precision", "retreat", "seed",
+    "steps_per_execution",
+)  # fmt: skip
+"""Settings of a recipe that a run on JAX takes; one that it left out would not be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +52,11 @@ class BenchRequest:
     recipe: Recipe = field(default_factory=Recipe)
     against: Recipe | None = None
     """Measured in turns with ``recipe``; None: only that."""
+    backend: Backend = "tensorflow"
+    """Of Keras."""
+    against_backend: Backend = "tensorflow"
+    """Of ``against``. Where they differ, all runs begin with the same weights and a seed, and
+    their first losses are kept."""
     protocol: Protocol = field(default_factory=Protocol)
     folder: Path | None = None
     """The folder of the results; None: the user's own, see ``default_folder``."""
@@ -52,6 +64,22 @@ class BenchRequest:
     label: str = ""
     wait_free: bool = False
     """Whether it waits, before the first run, until nobody else is on the cards."""
+
+    @property
+    def asked(self) -> list[tuple[Recipe, Backend]]:
+        """Return the recipe of each side and its backend; with a seed where backends differ."""
+        sides = [(self.recipe, self.backend)]
+        if self.against is None:
+            return sides
+        sides.append((self.against, self.against_backend))
+        if not self.is_of_backends:
+            return sides
+        return [(replace(one, seed=one.seed or 0), backend) for one, backend in sides]
+
+    @property
+    def is_of_backends(self) -> bool:
+        """Whether two backends are measured in turns."""
+        return self.against is not None and self.against_backend != self.backend
 
 
 def default_folder() -> Path:
@@ -92,9 +120,7 @@ def bench(
     interpreter(request.workload)  # there is one
     results = Results(folder=request.folder or default_folder())
     results.prepare()
-    sides = (
-        _resumed(request, results) if request.resume else new_sides(request.recipe, request.against)
-    )
+    sides = _resumed(request, results) if request.resume else new_sides(request.asked)
     _look_for_room(request, progress)
     try:
         while (turn := next_turn(sides, request.protocol)) is not None:
@@ -102,12 +128,16 @@ def bench(
             is_even = min(counts) == max(counts) >= request.protocol.least_runs
             if is_even and enough([side.measurement() for side in sides]):
                 break
-            found = _one(request, sides, turn, progress, run)
+            weights = _first_weights(sides[0], results)
+            found = _one(request, sides, turn, str(weights), progress, run)
             sides[turn] = _kept(results, sides[turn], found, request)
     except BaseException as error:
+        if not any(side.count for side in sides):
+            _first_weights(sides[0], results).unlink(missing_ok=True)
         _note(error, sides, request, results)
         raise
     results.finish(*(side.id for side in sides))
+    _first_weights(sides[0], results).unlink(missing_ok=True)
     return tuple(side.measurement() for side in sides)
 
 
@@ -125,9 +155,11 @@ def unfinished_answer(request: BenchRequest) -> tuple[Measurement, ...]:
 
 def check(request: BenchRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
-    for recipe in filter(None, (request.recipe, request.against)):
+    for recipe, backend in request.asked:
         refuse_trainer_settings(recipe, made_up=request.protocol.data.startswith("synthetic"))
         check_composition(recipe)
+        if backend == "jax":
+            _check_jax(request.workload, recipe, request.protocol)
     protocol = request.protocol
     if not 1 <= protocol.least_runs <= protocol.most_runs <= MOST_RUNS:
         raise UsageError(
@@ -141,6 +173,28 @@ def check(request: BenchRequest) -> None:
                          remedy="give task:NAME, or leave --data out")  # fmt: skip
 
 
+def _check_jax(workload: Workload, recipe: Recipe, protocol: Protocol) -> None:
+    """Refuse what Keras on JAX cannot run, or what means nothing there."""
+    check_recipe(recipe)
+    for name in diff(Recipe(), recipe):
+        if name not in ON_JAX:
+            what = f"bench does not set {name} on the JAX backend"
+            raise UsageError(what, why=f"there it sets {', '.join(ON_JAX)}", remedy="leave it out")
+    check_script(workload)
+    if workload.kind == "step_function":
+        what = f"{workload.reference} is a step of TensorFlow, which JAX cannot run"
+        raise UsageError(what, remedy="name a model, or leave --backend jax out")
+    if protocol.data == "synthetic-device":
+        what = "--data synthetic-device is for TensorFlow"
+        raise UsageError(what, why="Keras on JAX hands each step its batch",
+                         remedy="use --data synthetic")  # fmt: skip
+
+
+def _first_weights(side: Side, results: Results) -> Path:
+    """Return the file with the weights of a session on two backends; ``--resume`` takes it."""
+    return results.folder.absolute() / f"first-weights-{side.session}.npz"
+
+
 def _resumed(request: BenchRequest, results: Results) -> list[Side]:
     """Return the sides of the newest bench of the same question that did not come to its end."""
     found = results.unfinished(_key(request))
@@ -150,10 +204,7 @@ def _resumed(request: BenchRequest, results: Results) -> list[Side]:
             why="no bench with this workload and these options stopped midway",
             remedy="leave --resume out, or name the folder with --output",
         )
-    sides = [
-        replace(side, session=found[0].session)
-        for side in new_sides(request.recipe, request.against)
-    ]
+    sides = [replace(side, session=found[0].session) for side in new_sides(request.asked)]
     for place, so_far in enumerate(found):  # A is always stored before B
         sides[place] = replace(sides[place], id=so_far.id, so_far=so_far)
     return sides
@@ -163,6 +214,7 @@ def _one(
     request: BenchRequest,
     sides: Sequence[Side],
     turn: int,
+    first_weights: str,
     progress: Callable[[str], None],
     run: Measuring,
 ) -> Measured:
@@ -174,6 +226,8 @@ def _one(
         workload=request.workload,
         recipe=side.recipe,
         protocol=protocol,
+        backend=side.backend,
+        first_weights=first_weights if request.is_of_backends else "",
         order=sum(each.count for each in sides),
         doing=f"run {number}{f' of {side.name}' if side.name else ''} of "
               f"{request.workload.reference}",
@@ -225,20 +279,25 @@ def _key(request: BenchRequest) -> str:
     place = Path(request.workload.reference.partition(":")[0])
     content = sha256_of(place) if place.is_file() else ""
     where = "" if request.workload.kind == "application" else str(Path.cwd())
-    parts = (request.workload, request.recipe, request.against, request.protocol)
+    parts: tuple[object, ...] = (
+        request.workload, request.recipe, request.against, request.protocol,
+    )  # fmt: skip
+    if "jax" in (backends := (request.backend, request.against_backend)):
+        parts = (*parts, backends)  # so that a digest from before there was a choice stays
     return hashlib.sha256(repr((*parts, content, where)).encode()).hexdigest()
 
 
 def _look_for_room(request: BenchRequest, progress: Callable[[str], None]) -> None:
     """Tell who else is on the cards, once where both sides use the same."""
-    sides = {visible_to(recipe_environment(one)): one
-             for one in (request.against, request.recipe) if one}  # fmt: skip
-    for visible, recipe in sides.items():
+    sides = {visible_to(recipe_environment(one)): (one, backend)
+             for one, backend in reversed(request.asked)}  # fmt: skip
+    for visible, (recipe, backend) in sides.items():
         workload = request.workload if request.workload.mode == "train" else None
         announced(
-            Asked(visible=visible, recipe=recipe, workload=workload, waits=request.wait_free),
+            Asked(visible=visible, recipe=recipe, workload=workload, on_jax=backend == "jax",
+                  waits=request.wait_free),
             tell=progress,
-        )
+        )  # fmt: skip
 
 
 def _note(

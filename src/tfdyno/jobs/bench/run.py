@@ -18,6 +18,7 @@ from tfdyno.core.base.units import DAY_S, HOUR_S, format_bytes
 from tfdyno.core.measure.measurement import BenchRun, Measured, Protocol
 from tfdyno.core.messages.bench import RUN, MeasuredRun, MeasureHere, MeasureRun
 from tfdyno.core.recipe.retreat import told_of
+from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.engines.process.process import ChildCrash
 from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
 from tfdyno.jobs.child.worker import run_child, silent
@@ -26,10 +27,14 @@ from tfdyno.jobs.compiled.flags import own_choice
 from tfdyno.jobs.compiled.keeping import Compiling, Kept, with_programs
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
+from tfdyno.jobs.train.jax_run import jax_environment
 from tfdyno.probe.telemetry.telemetry import Sampler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from tfdyno.core.measure.software import Backend
+    from tfdyno.core.recipe.recipe import Recipe
 
 START_LIMIT_S = HOUR_S
 """The time for imports, the user's code up to ``fit`` and the first step, compiled."""
@@ -72,11 +77,11 @@ def _once(
     asked: MeasureHere, trial: Trial, progress: Callable[[str], None], keeps_programs: bool
 ) -> Measured:
     """Make one try, under the steps back that were taken."""
-    variables = trial.variables(recipe_environment(trial.recipe))
+    variables = trial.variables(_environment(asked, trial.recipe))
     compiling = Compiling(
         workload=asked.workload,
         recipe=trial.recipe,
-        framework="tensorflow",
+        framework=asked.backend,
         python=interpreter(asked.workload),
         variables=variables,
         doing=f"bench {asked.workload.mode} {asked.protocol.data}",
@@ -89,7 +94,7 @@ def _once(
         found, kept = with_programs(compiling, run, progress)
     else:
         found, kept = run({}, progress), Kept()
-    notes = (*found.task.notes, *_warmed({**os.environ, **variables}))
+    notes = (*found.task.notes, *_warmed(asked.backend, {**os.environ, **variables}))
     return replace(
         found,
         run=replace(found.run, order=asked.order, programs_kept=kept.is_loaded),
@@ -97,9 +102,15 @@ def _once(
     )
 
 
-def _warmed(variables: Mapping[str, str]) -> tuple[str, ...]:
+def _environment(asked: MeasureHere, recipe: Recipe) -> dict[str, str]:
+    """Return the variables of the recipe, and those of the backend over them."""
+    variables = recipe_environment(recipe)
+    return variables | (jax_environment(JaxPlan()) if asked.backend == "jax" else {})
+
+
+def _warmed(backend: Backend, variables: Mapping[str, str]) -> tuple[str, ...]:
     """A cache of the user's own makes first steps shorter than they are without."""
-    if (name := own_choice("tensorflow", variables)) and not is_file_name(variables[name]):
+    if (name := own_choice(backend, variables)) and not is_file_name(variables[name]):
         return (f"{name} names a cache of compiled programs: first steps may be without compiling",)
     return ()
 
@@ -117,15 +128,21 @@ def _measured(
         sampler.watch(pid)
         memory.watch(pid)
 
-    visible = visible_to(variables)
+    visible, on_jax = visible_to(variables), asked.backend == "jax"
     with (
-        guarded(Asked(visible=visible, recipe=recipe), tell=silent) as room,
+        guarded(Asked(visible=visible, recipe=recipe, on_jax=on_jax), tell=silent) as room,
         memory.told(doing),
         Sampler(visible=visible) as sampler,
     ):
         found = run_child(
             RUN,
-            MeasureRun(workload=asked.workload, recipe=recipe, protocol=protocol),
+            MeasureRun(
+                workload=asked.workload,
+                recipe=recipe,
+                protocol=protocol,
+                backend=asked.backend,
+                first_weights=asked.first_weights,
+            ),
             progress=progress,
             timeout_s=START_LIMIT_S + (EPOCHS_LIMIT_S if protocol.epochs else protocol.most_s),
             python=interpreter(asked.workload),

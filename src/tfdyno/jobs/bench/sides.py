@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.measure.measurement import Measurement
+from tfdyno.core.measure.software import Backend
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.model.measure.summary import summary
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe.retreat import Retreat
 
 _SAME_TASK = ("title", "mode", "parameter_count", "inputs", "policy", "execution", "batch_size",
-              "replica_count")  # fmt: skip
-SAME_PLACE = ("device", "cards", "driver", "cuda", "cudnn", "tensorflow", "keras", "python",
+              "replica_count", "backend")  # fmt: skip
+SAME_PLACE = ("device", "cards", "driver", "cuda", "cudnn", "tensorflow", "keras", "jax", "python",
                "system", "host", "container_image", "cpu", "cpu_count")  # fmt: skip
 """What all runs of a measurement have in common."""
 
@@ -31,6 +32,7 @@ class Side:
     id: str
     session: str
     recipe: Recipe
+    backend: Backend = "tensorflow"
     name: str = ""
     """``A``, ``B``; empty where there is one side only."""
     so_far: Measurement | None = None
@@ -46,13 +48,12 @@ class Side:
         return self.so_far
 
 
-def new_sides(recipe: Recipe, against: Recipe | None) -> list[Side]:
+def new_sides(asked: Sequence[tuple[Recipe, Backend]]) -> list[Side]:
     """Return one side, or A and B of a session."""
-    session = secrets.token_hex(6)
-    recipes = [(recipe, "")] if against is None else [(recipe, "A"), (against, "B")]
+    session, names = secrets.token_hex(6), "AB" if len(asked) > 1 else [""]
     return [
-        Side(id=secrets.token_hex(6), session=session, recipe=recipe, name=name)
-        for recipe, name in recipes
+        Side(id=secrets.token_hex(6), session=session, recipe=recipe, backend=backend, name=name)
+        for (recipe, backend), name in zip(asked, names, strict=True)
     ]
 
 

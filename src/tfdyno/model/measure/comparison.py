@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.units import format_bytes, format_si, significant
-from tfdyno.core.measure.measurement import Comparison, Verdict
+from tfdyno.core.measure.measurement import Comparison, SameResults, Verdict
 from tfdyno.core.recipe import recipe
 from tfdyno.core.recipe.retreat import as_run
+from tfdyno.model.measure.same_results import same_results
 from tfdyno.model.measure.statistics import CONFIDENCE_RATIO, detrended, median, paired, welch
 from tfdyno.model.measure.steady_part import beside_s, is_steady, steady_part
-from tfdyno.words.base.language import say
+from tfdyno.words.base.language import joined, say
 from tfdyno.words.recipe.retreats import cause_words
 
 if TYPE_CHECKING:
@@ -69,14 +70,17 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
 
         half width = t * standard error + |log(seconds beside B / seconds beside A)|
 
-    A verdict of faster or slower needs an interval without 1 and an effect of over 1 %.
+    A verdict of faster or slower needs an interval without 1 and an effect of over 1 %. Two
+    backends compare where they are proven to compute the same (``same_results``).
     """
     differences = _differences(a, b)
-    obstacle = _obstacle(a, b)
+    same = same_results(a, b)
+    obstacle = _obstacle(a, b, same)
     if obstacle:
         return Comparison(
             verdict="not_comparable", ratio=0.0, interval=(0.0, 0.0), paired=False,
             confidence_ratio=CONFIDENCE_RATIO, reason=obstacle, differences=differences,
+            same=same,
         )  # fmt: skip
     runs = _runs(a, b)
     log_ratio, half = _contrast(runs)
@@ -88,8 +92,9 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
         interval=interval,
         confidence_ratio=CONFIDENCE_RATIO,
         paired=runs.places is not None,
-        reason=_reason(verdict, ratio, interval, runs, a, b),
+        reason=joined([_reason(verdict, ratio, interval, runs, a, b), same.text if same else ""]),
         differences=differences,
+        same=same,
         scaling_efficiency_ratio=_scaling(a, b, ratio),
     )
 
@@ -101,7 +106,7 @@ def verdict_of(ratio: float, interval: tuple[float, float]) -> Verdict:
     return "faster" if ratio > 1.0 else "slower"
 
 
-def _obstacle(a: Measurement, b: Measurement) -> str:
+def _obstacle(a: Measurement, b: Measurement, same: SameResults | None) -> str:
     """Return why the two do not compare, in one sentence; empty: they do."""
     sides: tuple[tuple[str, object, object, tuple[str, ...]], ...] = (
         ("protocol", a.protocol, b.protocol, _PROTOCOL_FIELDS),
@@ -117,8 +122,10 @@ def _obstacle(a: Measurement, b: Measurement) -> str:
                     left=_shown(field, left),
                     right=_shown(field, right),
                 )
-    if same := _same_after_retreat(a, b):
-        return same
+    if found := _same_after_retreat(a, b):
+        return found
+    if same and same.kind == "not_proven":
+        return same.text
     for name, side in (("A", a), ("B", b)):
         count = len(_steady_runs(side))
         if count < FEWEST_RUNS:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 IMAGE_VARIABLE = "TFDYNO_CONTAINER_IMAGE"
 """Set by the command that ``bench --container`` prints: a container does not know its image."""
-SOFTWARE = ("tensorflow", "keras", "python", "cuda", "cudnn")
+SOFTWARE = ("tensorflow", "keras", "jax", "python", "cuda", "cudnn")
 
 
 def environment(

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import time
 from typing import TYPE_CHECKING
 
-from tfdyno.core.measure.measurement import BenchRun, BenchTask
+from tfdyno.core.measure.measurement import BenchRun, BenchTask, FirstResults
 from tfdyno.core.messages.bench import RUN, MeasuredRun, MeasureRun
 from tfdyno.process import child
 from tfdyno.runtime.base.software import import_tensorflow, software
 from tfdyno.runtime.bench.clock import StepClock
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from tfdyno.core.measure.software import Software
+    from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.runtime.base.reference_speed import ReferenceSpeed
     from tfdyno.runtime.bench.fit import Outcome, Plan
 
@@ -26,15 +31,15 @@ def handle(request: MeasureRun, progress: child.Progress) -> MeasuredRun:
         ToolError: There is not enough memory, or TensorFlow did not take a setting.
     """
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    workload, recipe = request.workload, request.recipe
-    progress("importing TensorFlow")
+    workload = request.workload
     began = time.perf_counter()
-    import_tensorflow(workload, "bench", "measure")
+    notes = _began_jax(request, progress) if request.backend == "jax" else None
+    if notes is None:
+        progress("importing TensorFlow")
+        import_tensorflow(workload, "bench", "measure")
     import_s = time.perf_counter() - began
-    from tfdyno.runtime.recipe.apply import apply_recipe, check_recipe
-
-    check_recipe(recipe, workload.mode)
-    notes = apply_recipe(recipe)
+    if notes is None:
+        notes = _applied(request)
     progress(f"building {workload.task or workload.reference}")
     began = time.perf_counter()
     bench = _Bench(request, progress)
@@ -42,7 +47,43 @@ def handle(request: MeasureRun, progress: child.Progress) -> MeasuredRun:
     build_s = bench.first_step_at - began
     run = _run(bench, outcome, started, import_s=import_s, build_s=build_s)
     task = bench.task(outcome, (*notes, *outcome.notes, *_lost(run, outcome)))
-    return MeasuredRun(run=run, task=task, software=software())
+    return MeasuredRun(run=run, task=task, software=_software(request))
+
+
+def _began_jax(request: MeasureRun, progress: child.Progress) -> list[str]:
+    """Import JAX, and set the few settings that mean something there; returns notes."""
+    progress("importing JAX and Keras")
+    from tfdyno.runtime.train_jax.start import begin_alone
+
+    begin_alone(request.recipe.precision)
+    _seed(request.recipe)
+    return []
+
+
+def _seed(recipe: Recipe) -> None:
+    """Draw the same numbers, those of tf.data included, which reads data for JAX as well."""
+    import keras
+    import tensorflow as tf
+
+    if recipe.seed is not None:
+        keras.utils.set_random_seed(recipe.seed)
+        tf.random.set_seed(recipe.seed)
+
+
+def _applied(request: MeasureRun) -> list[str]:
+    """Apply the recipe to TensorFlow; returns notes."""
+    from tfdyno.runtime.recipe.apply import apply_recipe, check_recipe
+
+    check_recipe(request.recipe, request.workload.mode)
+    return apply_recipe(request.recipe)
+
+
+def _software(request: MeasureRun) -> Software:
+    if request.backend == "tensorflow":
+        return software()
+    from tfdyno.runtime.train_jax.start import software as on_jax
+
+    return on_jax()
 
 
 class _Bench:
@@ -69,13 +110,21 @@ class _Bench:
             protocol=protocol,
             clock=clock,
             progress=progress,
+            first_weights=asked.first_weights,
         )
+        self.is_on_jax = asked.backend == "jax"
         self.clock, self.loop = clock, LoopBench(self.plan)
         self.first_step_at = 0.0
         self.memory = PeakMemory()
+        if self.is_on_jax:
+            from tfdyno.runtime.bench.on_jax import PeakOnJax
+
+            self.memory = PeakOnJax()
         self.reference: ReferenceSpeed | None = None
         self.peak_bytes, self.memory_kind = 0, "process"
-        clock.sync, clock.opening, clock.between = synchronise, self._opening, self._between
+        clock.opening, clock.between = self._opening, self._between
+        if not self.is_on_jax:  # there the steps themselves tell what is waited for
+            clock.sync = synchronise
 
     def run(self, notes: list[str]) -> Outcome:
         """Load and measure; the peak is read before the model is let go."""
@@ -85,7 +134,7 @@ class _Bench:
 
         plan = self.plan
         policy = plan.recipe.precision or plan.workload.precision
-        with policy_held(policy, notes), settings_held(plan.recipe, notes):
+        with policy_held(policy, notes), settings_held(plan.recipe, notes), self._alone(notes):
             outcome = run_workload(plan, self.loop)
         self.peak_bytes, self.memory_kind = self.memory.read()
         return outcome
@@ -105,15 +154,33 @@ class _Bench:
         from tfdyno.runtime.base import reference_speed
         from tfdyno.runtime.recipe.apply import verify
 
-        verify(self.plan.recipe)
+        if not self.is_on_jax:
+            verify(self.plan.recipe)
         if self.memory.is_of_a_card:
             self.memory.reset()  # what XLA and cuDNN try while they compile is held by no step
-        if reference_speed.is_needed():
+        if self._is_on_cpu():
             self.reference = reference_speed.ReferenceSpeed()
             self.clock.beside = self.reference.measure
             self.clock.beside_every_s = reference_speed.EVERY_S
             self.clock.beside_ratio = reference_speed.SHARE_RATIO
         self.plan.progress("measuring")
+
+    def _is_on_cpu(self) -> bool:
+        if self.is_on_jax:
+            from tfdyno.runtime.bench.on_jax import is_on_cpu
+
+            return is_on_cpu()
+        from tfdyno.runtime.base.reference_speed import is_needed
+
+        return is_needed()
+
+    def _alone(self, notes: list[str]) -> AbstractContextManager[None]:
+        """Keep JAX on one device, whatever distribution the code sets."""
+        if not self.is_on_jax:
+            return contextlib.nullcontext()
+        from tfdyno.runtime.bench.on_jax import kept_alone
+
+        return kept_alone(notes)
 
 
 def _run(
@@ -134,6 +201,7 @@ def _run(
         peak_memory_bytes=bench.peak_bytes,
         memory_kind="allocator" if bench.memory_kind == "allocator" else "process",
         metrics=outcome.metrics,
+        first=outcome.first.finish() if outcome.first else FirstResults(),
         seconds_to_target_s=outcome.seconds_to_target_s,
         started_at=started,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -66,10 +67,15 @@ def own_stream(
         if given.get("class_weight") is not None:
             endless["class_weight"] = given["class_weight"]
         return Stream(arguments=endless, spec=spec, endless=True, notes=(*notes, *told))
-    made = _of_arrays(given)
-    if made is not None:
-        made, told = with_input_options(made, options)
+    adapter = _of_arrays(given)
+    if adapter is not None:
         full = spec.samples_per_epoch // max(1, spec.batch_size)
+        if keras.backend.backend() == "jax":  # of which Keras makes no dataset there
+            from tfdyno.runtime.bench.on_jax import endless as again_and_again
+
+            repeated: dict[str, Any] = {"x": again_and_again(adapter, full)}
+            return Stream(arguments=repeated, spec=spec, endless=True, notes=notes)
+        made, told = with_input_options(adapter.get_tf_dataset(), options)
         endless = {"x": (made.take(full) if full else made).repeat()}
         return Stream(arguments=endless, spec=spec, endless=True, notes=(*notes, *told))
     with_input_options(x, options)  # refuses what only a dataset takes
@@ -87,13 +93,13 @@ def _spec_of(arguments: dict[str, Any]) -> tuple[dict[str, Any], DataSpec]:
     first = next(x, None)
     if first is None:
         raise UsageError("the data ended after 0 steps", remedy="repeat it in the generator")
-
-    def again() -> Iterator[Any]:
-        yield first
-        yield from x
-
     spec = of_fit({**arguments, "x": iter([first])})
-    return {**arguments, "x": again()}, spec
+    return {**arguments, "x": _put_back(first, x)}, spec
+
+
+def _put_back(first: Value, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest
 
 
 def _repeated(dataset: Dataset) -> Value:
@@ -118,19 +124,27 @@ def _all_but_last(dataset: Dataset, count: int) -> Value:
 
 
 def _of_arrays(arguments: dict[str, Any]) -> Value:
-    """Return the dataset that Keras itself makes of arrays; None for anything else."""
+    """Return what Keras itself reads arrays by; None for anything else."""
     if not is_arrays(arguments.get("x")):
         return None
     data = tuple(arguments.get(name) for name in ("x", "y", "sample_weight"))
     if share := arguments.get("validation_split"):
         data = without_validation(data, share)
-    adapter = data_adapter(
+    return data_adapter(
         *data,
         batch_size=arguments.get("batch_size") or DEFAULT_BATCH,
         shuffle=arguments.get("shuffle", True),
         class_weight=arguments.get("class_weight"),
     )
-    return adapter.get_tf_dataset()
+
+
+def peeked(stream: Stream) -> tuple[tuple[Any, ...], Stream]:
+    """Return the first batch as ``first_batch`` does, and a stream that still has it."""
+    x = stream.arguments["x"]
+    batch = first_batch(stream)
+    if isinstance(x, types.GeneratorType):
+        stream = replace(stream, arguments={**stream.arguments, "x": _put_back(batch, x)})
+    return batch, stream
 
 
 def first_batch(stream: Stream) -> tuple[Any, ...]:

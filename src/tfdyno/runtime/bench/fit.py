@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import keras
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
@@ -17,14 +20,15 @@ from tfdyno.runtime.base.keras_internals import data_adapter
 from tfdyno.runtime.base.replicas import replicas
 from tfdyno.runtime.bench import data as bench_data
 from tfdyno.runtime.bench.clock import StepClock
+from tfdyno.runtime.bench.first_results import CALLS, FirstOf
 from tfdyno.runtime.recipe.functions import watch_calls
 from tfdyno.runtime.recipe.settle import settle
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH, DataSpec
-from tfdyno.runtime.workload.rebatch import rebatched
+from tfdyno.runtime.workload.rebatch import is_arrays, rebatched
 from tfdyno.runtime.workload.synthetic import batch_for
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.untyped import DataIterator, Dataset, Logs, Model, Value
+    from tfdyno.core.base.untyped import Dataset, Logs, Model, Value
     from tfdyno.runtime.workload.fit_call import Call
 
 MANY_EPOCHS = 1_000_000
@@ -40,6 +44,8 @@ class Plan:
     protocol: Protocol
     clock: StepClock
     progress: Callable[[str], None]
+    first_weights: str = ""
+    """File of the weights to begin with; see ``FirstOf``. Empty: the model has its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +62,13 @@ class Outcome:
     metrics: dict[str, float] = field(default_factory=dict)
     seconds_to_target_s: float = 0.0
     data_set: str = ""
+    first: FirstOf | None = None
+    """Holds what it gave at first; None: it was not asked for."""
+
+
+def on_jax() -> bool:
+    """Return whether Keras computes with JAX."""
+    return bool(keras.backend.backend() == "jax")
 
 
 def prepared(call: Call, plan: Plan) -> tuple[bench_data.Stream, int]:
@@ -115,8 +128,10 @@ def measure_fit(call: Call, plan: Plan) -> Outcome:
         UsageError: The data ended too early, or the target's metric does not exist.
     """
     model, clock = call.model, plan.clock
-    notes = (*call.notes, *settle(model, plan.recipe, "train"))
+    call, in_order = _in_order(call, plan)
+    notes = (*call.notes, *settle(model, plan.recipe, "train"), *in_order)
     stream, size = prepared(call, plan)
+    first, stream = _first(model, stream, plan)
     by_epochs = bool(plan.protocol.epochs or plan.protocol.target_metric)
     if by_epochs:
         arguments = _whole_epochs(call, plan, stream, size)
@@ -126,7 +141,7 @@ def measure_fit(call: Call, plan: Plan) -> Outcome:
         left_out = _left_out(call.arguments)
     marks = _Marks(plan)
     arguments["callbacks"] = [*_listed(arguments.get("callbacks")), marks]
-    _time_steps(model, clock, marks, endless=stream.endless and not by_epochs)
+    _time_steps(model, clock, marks, first, endless=stream.endless and not by_epochs)
     clock.start()
     history = model.fit(**arguments, verbose=0)
     if not (clock.done or by_epochs or marks.stopped):
@@ -142,7 +157,31 @@ def measure_fit(call: Call, plan: Plan) -> Outcome:
         metrics=_last(history.history) if by_epochs and real else {},
         seconds_to_target_s=marks.seconds_to_target_s,
         data_set=call.data_set,
+        first=first,
     )
+
+
+def _in_order(call: Call, plan: Plan) -> tuple[Call, tuple[str, ...]]:
+    """Leave arrays in their order where two backends are to read the same batches.
+
+    Each draws the order of arrays by random numbers of its own; a shuffle of tf.data does not.
+    """
+    x = call.arguments.get("x")
+    if not plan.first_weights or x is None or not is_arrays(x):
+        return call, ()
+    told = ("Arrays are read in their order, so that both backends get the same batches.",)
+    shuffles = plan.protocol.data == "own" and call.arguments.get("shuffle", True)
+    return replace(call, arguments={**call.arguments, "shuffle": False}), told * bool(shuffles)
+
+
+def _first(
+    model: Model, stream: bench_data.Stream, plan: Plan
+) -> tuple[FirstOf | None, bench_data.Stream]:
+    """Return what keeps the first results where that is asked for, and the stream as it was."""
+    if not plan.first_weights:
+        return None, stream
+    batch, stream = bench_data.peeked(stream)
+    return FirstOf(model, batch, Path(plan.first_weights)), stream
 
 
 def too_short(clock: StepClock) -> UsageError:
@@ -220,23 +259,46 @@ def _reached(protocol: Protocol, value: float) -> bool:
     return value <= protocol.target_value if lower else value >= protocol.target_value
 
 
-def _time_steps(model: Model, clock: StepClock, marks: _Marks, *, endless: bool) -> None:
+def _time_steps(
+    model: Model, clock: StepClock, marks: _Marks, first: FirstOf | None, *, endless: bool
+) -> None:
     """Tell the clock after every call of the train function, and stop when it has enough."""
     several = int(model.steps_per_execution)
+    told = _told_first(first, several)
+    given: Callable[[Any], Any] = lambda result: result  # noqa: E731
+    if is_jax := on_jax():
+        from tfdyno.runtime.bench.on_jax import waited_for
 
-    def watched(run: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def timed(iterator: DataIterator) -> Value:
-            logs = run(iterator)
+        given = partial(waited_for, clock)
+
+    def watched(run: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*taken: Any) -> Value:
+            """Take what the backend's train function does: an iterator; on JAX a state before."""
+            result = given(run(*taken))
             total = None if endless else (marks.params or {}).get("steps")
             if clock.steps(marks.count_steps(several, total)):
                 model.stop_training = True
             if marks.position == total:
                 clock.cut()
-            return logs
+            told(result[0] if is_jax else result)
+            return result
 
         return timed
 
     watch_calls(model, "train", watched)
+
+
+def _told_first(first: FirstOf | None, several: int) -> Callable[[Any], None]:
+    """Return what takes the logs of each call; it reads those of the first few."""
+    if first is None:
+        return lambda _logs: None
+    places = iter(range(1, CALLS + 1))
+
+    def told(logs: Logs) -> None:
+        if place := next(places, 0):
+            first.stepped(place * several, logs)
+
+    return told
 
 
 def measure_predict(call: Call, plan: Plan) -> Outcome:
@@ -249,20 +311,16 @@ def measure_predict(call: Call, plan: Plan) -> Outcome:
     notes = (*call.notes, *settle(model, plan.recipe, "infer"))
     kept = {name: call.arguments.get(name) for name in ("x", "batch_size")}
     stream, size = prepared(replace(call, arguments={**kept, "shuffle": False}), plan)
-    dataset = _dataset(stream)
-    if replicas(model) > 1:
-        dataset = model.distribute_strategy.experimental_distribute_dataset(dataset)
-    model.make_predict_function()
-    run, several = model.predict_function, int(model.steps_per_execution)
-    clock.start()
-    iterator = iter(dataset)
-    try:
-        while True:
-            run([next(iterator) for _ in range(several)])
-            if clock.steps(several):
-                break
-    except (StopIteration, tf.errors.OutOfRangeError):
-        raise too_short(clock) from None
+    first, stream = _first(model, stream, plan)
+    gave = first.gave if first else lambda _outputs: None
+    if on_jax():
+        from tfdyno.runtime.bench.on_jax import forward
+
+        is_enough = forward(model, stream.arguments["x"], clock, gave)
+    else:
+        is_enough = _forward(model, _dataset(stream), clock, gave)
+    if not is_enough:
+        raise too_short(clock)
     return Outcome(
         model=model,
         title=call.title,
@@ -271,7 +329,29 @@ def measure_predict(call: Call, plan: Plan) -> Outcome:
         replica_count=replicas(model),
         notes=(*notes, *stream.notes, "What predict returns is not kept."),
         data_set=call.data_set,
+        first=first,
     )
+
+
+def _forward(model: Model, dataset: Dataset, clock: StepClock, gave: Callable[[Any], None]) -> bool:
+    """Run the predict function until the clock has enough; returns whether it was."""
+    if replicas(model) > 1:
+        dataset = model.distribute_strategy.experimental_distribute_dataset(dataset)
+    model.make_predict_function()
+    run, several = model.predict_function, int(model.steps_per_execution)
+    clock.start()
+    iterator = iter(dataset)
+    try:
+        outputs = run([next(iterator) for _ in range(several)])
+        is_enough = clock.steps(several)
+        gave(outputs)
+        del outputs
+        while not is_enough:
+            run([next(iterator) for _ in range(several)])
+            is_enough = clock.steps(several)
+    except (StopIteration, tf.errors.OutOfRangeError):
+        return False
+    return True
 
 
 def _dataset(stream: bench_data.Stream) -> Dataset:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.base.written_files import written_aside
-from tfdyno.runtime.bench.fit import Outcome, Plan, measure_fit, measure_predict
+from tfdyno.runtime.bench.fit import Outcome, Plan, measure_fit, measure_predict, on_jax
 from tfdyno.runtime.bench.script_training import by_itself, of_script
 from tfdyno.runtime.recipe.settle import first_step_words
 from tfdyno.runtime.workload.fit_call import Call, built
@@ -42,7 +42,7 @@ def run_workload(plan: Plan, loop: LoopBench) -> Outcome:
     with _told_what_is_missing(synthetic), written_aside():
         if plan.workload.kind == "script":
             found = of_script(loop, lambda call: _measured(call, plan))
-            outcome = found if found is not None else loop.finish()
+            outcome = found if found is not None else _of_loop(loop, plan)
         elif plan.workload.kind == "step_function":
             by_itself(loop)
             outcome = loop.finish()
@@ -50,6 +50,16 @@ def run_workload(plan: Plan, loop: LoopBench) -> Outcome:
             outcome = _measured(built(plan.workload), plan)
     stood_in = tuple(f"Zeros stand for keras.datasets.{name}." for name in used)
     return replace(outcome, notes=(*outcome.notes, *stood_in))
+
+
+def _of_loop(loop: LoopBench, plan: Plan) -> Outcome:
+    """Return what was measured of a loop of the user's own."""
+    if on_jax():
+        what = f"{plan.workload.reference} trains by a loop of its own (train_on_batch)"
+        why = "on JAX the steps of model.fit and predict are measured"
+        remedy = "leave the training to model.fit, or measure it on TensorFlow"
+        raise UsageError(what, why=why, remedy=remedy)
+    return loop.finish()
 
 
 @contextlib.contextmanager

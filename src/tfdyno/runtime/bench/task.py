@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.measure.measurement import BenchTask
+from tfdyno.runtime.bench.fit import on_jax
 from tfdyno.runtime.trace.child import describe
 from tfdyno.runtime.workload.dataspec import leaves
 from tfdyno.runtime.workload.workloads import Subject
@@ -21,6 +22,7 @@ def task_of(outcome: Outcome, plan: Plan, loop: LoopBench, notes: tuple[str, ...
         reference=plan.workload.reference,
         title=outcome.title,
         mode=plan.workload.mode,
+        backend="jax" if on_jax() else "tensorflow",
         inputs=tuple(_text(leaf.dtype, leaf.shape) for leaf in leaves(outcome.spec.x)),
         batch_size=outcome.batch_size,
         replica_count=outcome.replica_count,

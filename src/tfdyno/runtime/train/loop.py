@@ -213,7 +213,7 @@ class _Session(TrainSession):
         )
 
 
-def begin_with(model: Model, file: Path) -> None:
+def begin_with(model: Model, file: Path) -> bool:
     """Set the weights that a file keeps, in the types of the model; without the file, make it.
 
     So two trainings begin alike, which a seed does not do: 64 bits are drawn otherwise than 32.
@@ -222,6 +222,9 @@ def begin_with(model: Model, file: Path) -> None:
     Args:
         model: Built.
         file: ``.npz``; its folder exists.
+
+    Returns:
+        Whether the model begins with what the file has.
     """
     import keras
     import numpy as np
@@ -230,9 +233,11 @@ def begin_with(model: Model, file: Path) -> None:
     if not file.exists():
         if is_chief():
             np.savez(file, *(np.asarray(one.numpy(), "float64") for one in own))
-        return
+        return True
     with np.load(file, allow_pickle=False) as kept:
         values = [kept[name] for name in kept.files]
-    if [one.shape for one in values] == [tuple(one.shape) for one in own]:
+    is_alike = [one.shape for one in values] == [tuple(one.shape) for one in own]
+    if is_alike:
         for one, value in zip(own, values, strict=True):
             one.assign(value.astype("float32") if one.dtype == "bfloat16" else value)
+    return is_alike

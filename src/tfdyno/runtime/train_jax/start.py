@@ -73,6 +73,23 @@ def begin(
     return World(mesh=mesh, distribution=distribution, rank=rank, process_count=count)
 
 
+def begin_alone(precision: str) -> None:
+    """Import JAX for one process, which computes on one device as Keras does by itself.
+
+    Args:
+        precision: Of the recipe; empty: JAX chooses.
+
+    Raises:
+        UsageError: JAX or Keras 3 is missing.
+    """
+    _import()
+    import jax
+
+    _hide_cards_from_tensorflow()
+    if precision in MATMUL:
+        jax.config.update("jax_default_matmul_precision", MATMUL[precision])
+
+
 def _import() -> None:
     try:
         import jax  # noqa: F401

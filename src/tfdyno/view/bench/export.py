@@ -12,7 +12,7 @@ from tfdyno.core.base.units import format_bytes
 from tfdyno.core.measure.measurement_document import document_of
 from tfdyno.view.bench.text import facts, headline
 from tfdyno.words.base.language import say
-from tfdyno.words.bench.comparison import verdict_words
+from tfdyno.words.bench.comparison import side_names, verdict_words
 from tfdyno.words.bench.measurement import metric_words, seconds_words
 
 if TYPE_CHECKING:
@@ -74,8 +74,12 @@ def csv_text(told: Sequence[MeasurementReport], _comparison: Comparison | None =
 
 def markdown_text(told: Sequence[MeasurementReport], comparison: Comparison | None = None) -> str:
     """Write the answer, a table of runs and where it was measured, for an issue or a page."""
-    parts = [f"**{verdict_words('A', 'B', comparison)}** {comparison.reason}"] if comparison else []
-    for name, one in zip("AB" if len(told) > 1 else ("",), told, strict=True):
+    parts, names = [], [""]
+    if len(told) > 1:
+        names = list(side_names(told[0].measurement.task, told[1].measurement.task))
+    if comparison:
+        parts = [f"**{verdict_words(names[0], names[1], comparison)}** {comparison.reason}"]
+    for name, one in zip(names, told, strict=True):
         parts += _side(name, one)
     return "\n\n".join(parts) + "\n"
 

@@ -10,6 +10,7 @@ from tfdyno.view.base.template import sentence
 from tfdyno.view.choose.sentences import Finding
 from tfdyno.words.base.amounts import listed, plural, step_unit
 from tfdyno.words.base.language import joined, say
+from tfdyno.words.bench.comparison import side_names
 from tfdyno.words.bench.measurement import (
     batch_words,
     device_words,
@@ -43,13 +44,15 @@ def headline(told: Sequence[MeasurementReport], comparison: Comparison | None) -
             step=step,
             batch=batch_words(task),
         )
+    base, other = side_names(*(one.measurement.task for one in told))
     if comparison.verdict == "not_comparable":
-        return say("A and B do not compare")
+        return say("{base} and {other} do not compare", base=base, other=other)
     if comparison.verdict == "no_difference":
-        return say("No difference between A and B")
+        return say("No difference between {base} and {other}", base=base, other=other)
+    share = _percent(abs(comparison.ratio - 1.0))
     if comparison.verdict == "faster":
-        return say("B is {share} faster than A", share=_percent(comparison.ratio - 1.0))
-    return say("B is {share} slower than A", share=_percent(1.0 - comparison.ratio))
+        return say("{other} is {share} faster than {base}", other=other, share=share, base=base)
+    return say("{other} is {share} slower than {base}", other=other, share=share, base=base)
 
 
 def answer(told: Sequence[MeasurementReport], comparison: Comparison | None) -> str:

@@ -16,6 +16,7 @@ from tfdyno.view.bench.figure_telemetry import telemetry_figure
 from tfdyno.view.bench.runs import shown_runs
 from tfdyno.view.choose.sections import Section, section
 from tfdyno.words.base.language import say
+from tfdyno.words.bench.comparison import side_names
 from tfdyno.words.bench.measurement import batch_words, recipe_words, task_parts
 
 if TYPE_CHECKING:
@@ -85,8 +86,9 @@ def _setup(told: Sequence[MeasurementReport]) -> tuple[str, ...]:
     found = [one.task.title, batch_words(one.task), *task_parts(one)[:2]]
     if len(told) == 2:
         names = [recipe_words(side.measurement.recipe) or say("as it is") for side in told]
-        found += [f"A: {told[0].measurement.label or names[0]}",
-                  f"B: {told[1].measurement.label or names[1]}"]  # fmt: skip
+        letters = side_names(*(side.measurement.task for side in told))
+        found += [f"{letter}: {side.measurement.label or name}"
+                  for letter, side, name in zip(letters, told, names, strict=True)]  # fmt: skip
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from tfdyno.core.measure.measurement_document import metrics_of
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
 from tfdyno.words.base.amounts import listed, plural
 from tfdyno.words.base.language import say
-from tfdyno.words.bench.comparison import verdict_words
+from tfdyno.words.bench.comparison import side_names, verdict_words
 from tfdyno.words.bench.measurement import (
     batch_words,
     device_words,
@@ -53,14 +53,15 @@ def report_text(
         width: Columns of the screen.
         colour: Whether to print bold and dim.
     """
-    blocks = []
+    blocks, names = [], [""]
     if comparison:
-        verdict = wrapped(verdict_words("A", "B", comparison), width=width)
+        names = list(side_names(told[0].measurement.task, told[1].measurement.task))
+        verdict = wrapped(verdict_words(names[0], names[1], comparison), width=width)
         blocks.append(paint(verdict, "bold", colour=colour))
         if comparison.verdict != "not_comparable":
             blocks[0] += f"\n{wrapped(comparison.reason, width=width)}"
-    for name, one in zip("AB" if comparison else ("",), told, strict=True):
-        beside = told[0] if name == "B" else None
+    for name, one in zip(names, told, strict=True):
+        beside = told[0] if one is not told[0] else None
         blocks.append(bench_text(one, name=name, beside=beside, width=width, colour=colour))
     blocks.append(next_words([one.measurement for one in told], kept_in, width))
     return "\n\n".join(blocks)
@@ -78,7 +79,7 @@ def bench_text(
 
     Args:
         told: What was measured, and what follows from it.
-        name: ``A`` or ``B`` where there are two.
+        name: ``A`` or ``B``, or more than that, where there are two.
         beside: The one told above it: facts that are the same are not repeated.
         width: Columns of the screen.
         colour: Whether to print bold and dim.
@@ -169,7 +170,7 @@ def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
         (say("task"), task_words(one)),
         (say("settings"), recipe_words(one.recipe)),
         (say("first step"), _first(one, seconds_words(summary.first_step_s))),
-        (say("memory||of a run"), peak_words(summary.peak_memory_bytes, kind)),
+        (say("memory||of a run"), peak_words(summary.peak_memory_bytes, kind, one.task.backend)),
         ("GPU", energy_words(summary)),
         (say("target"), _target(one)),
         (say("notes"), paragraph(note_words(note, one.task.retreats) for note in one.task.notes)),

@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.units import significant
 from tfdyno.words.base.language import say
 from tfdyno.words.base.names import named
-from tfdyno.words.bench.measurement import seconds_words, step_words, unit_of
+from tfdyno.words.bench.measurement import BACKENDS, seconds_words, step_words, unit_of
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.hardware import Offer
     from tfdyno.core.choose.recalibration import Gap
     from tfdyno.core.measure.measurement import BenchTask, Comparison
+
+
+def side_names(base: BenchTask, other: BenchTask) -> tuple[str, str]:
+    """Return what the sides of an A/B are called; with their backends where these differ."""
+    if base.backend == other.backend:
+        return "A", "B"
+    return f"A ({BACKENDS[base.backend]})", f"B ({BACKENDS[other.backend]})"
 
 
 def verdict_words(base: str, other: str, found: Comparison) -> str:

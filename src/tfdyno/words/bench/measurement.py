@@ -19,7 +19,10 @@ if TYPE_CHECKING:
         Measurement,
         Summary,
     )
+    from tfdyno.core.measure.software import Backend
 
+BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX"}
+"""Names of Keras' backends."""
 _IMAGE = re.compile(r"\w+\[[^,\]]+,[^,\]]+,[134]\]")
 _DATA = {
     "own": say_later("the workload's own data"),
@@ -102,7 +105,8 @@ def environment_words(environment: Environment) -> str:
     named = [
         (say("driver"), environment.driver),
         ("CUDA", environment.cuda), ("cuDNN", environment.cudnn),
-        ("TensorFlow", environment.tensorflow), ("Keras", environment.keras),
+        ("JAX", environment.jax), ("TensorFlow", environment.tensorflow),
+        ("Keras", environment.keras),
         ("Python", environment.python), ("tfdyno", environment.tfdyno),
     ]  # fmt: skip
     on_card = environment.device == "gpu"
@@ -141,6 +145,7 @@ def task_parts(one: Measurement) -> list[str]:
             "training in {policy}" if task.mode == "train" else "inference in {policy}",
             policy=task.policy,
         ),
+        *([say("Keras on JAX")] if task.backend == "jax" else []),
         say(_EXECUTIONS[task.execution]),
         say("{count} parameters", count=significant(task.parameter_count)),
         *([say("inputs {inputs}", inputs=" ".join(task.inputs))] if task.inputs else []),
@@ -149,11 +154,13 @@ def task_parts(one: Measurement) -> list[str]:
     ]
 
 
-def peak_words(peak_bytes: float, kind: str) -> str:
+def peak_words(peak_bytes: float, kind: str, backend: Backend = "tensorflow") -> str:
     """Write ``3.1 GiB at most (TensorFlow's allocator on the GPU)``, by the kind of peak."""
     return say(
         "{size} at most (the process, Python and TensorFlow included)"
         if kind == "process"
+        else "{size} at most (JAX's allocator on the GPU, compiling included)"
+        if backend == "jax"
         else "{size} at most (TensorFlow's allocator on the GPU)",
         size=format_bytes(peak_bytes),
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 STAGES = (
     say_later("importing TensorFlow"),
+    say_later("importing JAX and Keras"),
     say_later("building {workload}"),
     say_later("first step (compiling)"),
     say_later("first step (compiling with XLA)"),
@@ -33,6 +34,8 @@ NOTES = (
     say_later("The loss is not a number: training diverged"),
     say_later("Zeros stand for keras.datasets.{name}"),
     say_later("Left out of fit: {names}"),
+    say_later("Arrays are read in their order, so that both backends get the same batches"),
+    say_later("The code calls {function}; one device is measured"),
     say_later("Left out of the script: {names}"),
     say_later("The model is not compiled: assumed SGD with momentum 0.9 and {loss}"),
     say_later("Assumed SGD with momentum 0.9 and {loss}"),

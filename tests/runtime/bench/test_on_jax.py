@@ -1,0 +1,69 @@
+"""Steps of Keras on JAX, measured in a child as users get it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.runtime.benches import MODEL, Run, request_of
+from tests.runtime.jaxes import variables
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.messages.bench import RUN, MeasuredRun
+from tfdyno.jobs.child.worker import run_child
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.tf
+RECIPE = {"steps_per_execution": 3, "accumulation": 2, "clip_norm": 1.0, "seed": 1}
+
+
+def measured(folder: Path, run: Run) -> MeasuredRun:
+    """The result of one run on JAX."""
+    request = replace(request_of(folder, run), backend="jax")
+    return run_child(RUN, request, timeout_s=300, env=variables(), doing="measuring train.py")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> MeasuredRun:
+    code = MODEL + "model().fit(x, y, batch_size=16)\nraise RuntimeError('nothing after it runs')\n"
+    run = Run(code=code, recipe=RECIPE, protocol={"most_s": 2.0})
+    return measured(tmp_path_factory.mktemp("plain"), run)
+
+
+def test_a_script_is_measured_as_it_is_on_jax(plain: MeasuredRun) -> None:
+    task = plain.task
+    assert (task.backend, task.execution, task.batch_size) == ("jax", "xla", 16)
+    assert (task.parameter_count, task.samples_per_epoch) == (8 * 4 + 4, 200)
+    assert plain.software["jax"]
+    assert plain.software["device"] == "cpu"
+
+
+def test_its_run_is_whole(plain: MeasuredRun) -> None:
+    run = plain.run
+    assert len(run.samples_s) == len(run.steps_per_sample) >= 10
+    assert min(run.samples_s) > 0
+    assert {steps % 3 for steps in run.steps_per_sample} == {0}  # whole calls, without an end
+    assert run.first_step_s > sorted(run.samples_s)[len(run.samples_s) // 2]
+    assert len(run.beside_s) == len(run.beside_places) > 0
+    assert run.peak_memory_bytes > 100 << 20
+    assert run.first.steps == ()  # nobody asked
+
+
+@pytest.mark.slow
+def test_a_forward_pass_is_measured_on_jax(tmp_path: Path) -> None:
+    code = MODEL + "def make():\n    return model()\n"
+    run = Run(code=code, function="make", mode="infer", protocol={"data": "synthetic"})
+    found = measured(tmp_path, run)
+    assert (found.task.mode, found.task.backend) == ("infer", "jax")
+    assert found.task.notes == ("What predict returns is not kept.",)
+    assert len(found.run.samples_s) >= 10
+
+
+@pytest.mark.slow
+def test_a_loop_of_its_own_is_refused_on_jax(tmp_path: Path) -> None:
+    code = MODEL + "m = model()\nfor _ in range(10 ** 6):\n    m.train_on_batch(x, y)\n"
+    with pytest.raises(UsageError, match="trains by a loop of its own"):
+        measured(tmp_path, Run(code=code))
