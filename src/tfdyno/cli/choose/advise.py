@@ -28,7 +28,8 @@ def advise(options: Options) -> Answer:
 
     WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50, a standard task like
     task:bert-base or a preset like keras_hub:gpt2_base_en. Arguments of a script follow after --.
-    With --scenario serve, --requests-per-day and --p99-ms it sizes a service instead.
+    With --scenario serve, --requests-per-day and --p99-ms it sizes a service instead; with
+    --backends it sets TensorFlow and JAX side by side.
     """
     from tfdyno.core.base.collection import nothing_collected
     from tfdyno.jobs.choose.advise import advise as answer_of
@@ -36,6 +37,10 @@ def advise(options: Options) -> Answer:
     from tfdyno.view.base.documents import advice_document
     from tfdyno.view.choose.advice_text import advice_text
 
+    if options.backends:
+        from tfdyno.cli.choose.advise_backends import choose_backend
+
+        return choose_backend(options)
     if is_service(options):
         return size_service(options)
     request = _request(options)

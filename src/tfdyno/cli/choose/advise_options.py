@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 class Options(PredictOptions):
     """What is typed."""
 
+    backends: bool = flag(
+        help="Set TensorFlow's graph, TensorFlow with XLA and JAX side by side on --gpu instead."
+    )
     all_fits: bool = flag(help="Add up every call of fit in the script: --fit names one.")
     steps: int | None = option(
         type=Whole("steps", most=MOST_STEPS), help="Optimizer steps, on any number of GPUs."
