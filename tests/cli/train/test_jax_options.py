@@ -41,6 +41,8 @@ def test_words_bring_the_same_plan_to_a_node() -> None:
     assert jax_plan(typed(JaxOptions, *jax_words(PLAN))) == PLAN
     assert jax_words(None) == ()
     assert jax_plan(typed(JaxOptions)) is None
+    assert jax_plan(typed(JaxOptions), found="jax") == JaxPlan()
+    assert jax_plan(typed(JaxOptions, "--backend", "tensorflow"), found="jax") is None
 
 
 @pytest.mark.parametrize("engine", ["local", "slurm"])

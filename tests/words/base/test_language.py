@@ -122,6 +122,7 @@ TRANSLATED = (
     "words/train/tune.py",
     "words/train/tune_document.py",
     "words/train/tune_notes.py",
+    "jobs/train/backend.py",
     "jobs/train/preview.py",
     "jobs/choose/_anchors.py",
     "jobs/choose/_compose.py",

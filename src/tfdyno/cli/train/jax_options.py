@@ -13,15 +13,18 @@ from tfdyno.core.train.jax_plan import BACKENDS, MOST_HOST_DEVICES
 if TYPE_CHECKING:
     from tfdyno.core.train.jax_plan import JaxPlan
 
+SPLITTING = ("mesh", "layout", "write_layout", "host_devices", "rules")
+"""Options that say over what a model is split."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JaxOptions:
     """Which backend, and over what it splits a model."""
 
-    backend: str = option(
-        type=OneOf("backend", BACKENDS), default="tensorflow", show_default=True,
-        help="Of Keras, for the script as it is.",
-    )  # fmt: skip
+    backend: str | None = option(
+        type=OneOf("backend", BACKENDS),
+        help="Of Keras.  [default: as the code or KERAS_BACKEND sets it, else tensorflow]",
+    )
     mesh: str | None = option(
         type=Filled(), metavar="AXES", help="With jax: devices along each axis, as data=2,model=2."
     )
@@ -42,12 +45,13 @@ class JaxOptions:
     )  # fmt: skip
 
 
-def jax_plan(options: JaxOptions, *, folder: str = "") -> JaxPlan | None:
+def jax_plan(options: JaxOptions, *, folder: str = "", found: str = "") -> JaxPlan | None:
     """Return what is asked; None: it trains on TensorFlow.
 
     Args:
         options: As typed.
         folder: Where the nodes look for files.
+        found: The backend, where no option names one; empty: TensorFlow.
 
     Raises:
         UsageError: An option cannot be read, or does nothing on the backend.
@@ -56,8 +60,8 @@ def jax_plan(options: JaxOptions, *, folder: str = "") -> JaxPlan | None:
     from tfdyno.core.train.jax_plan import JaxPlan, check_backend
     from tfdyno.core.train.layout import read_rule_word, read_rules
 
-    names = ("mesh", "layout", "write_layout", "host_devices", "rules")
-    if check_backend(options.backend, given(options, *names)) == "tensorflow":
+    asked = options.backend or found or "tensorflow"
+    if check_backend(asked, given(options, *SPLITTING)) == "tensorflow":
         return None
     rules = tuple(read_rule_word(text) for text in options.rules)
     if options.layout:

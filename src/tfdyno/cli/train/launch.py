@@ -107,7 +107,7 @@ def launch(options: _Options) -> Answer:
     if options.wait_free and options.engine != "local":
         why = f"{options.engine} itself starts a node when its cards are free"
         raise UsageError("--wait-free goes with --on local", why=why, remedy="leave it out")
-    jax = jax_plan(options.jax, folder=_files_in(options))
+    jax = jax_plan(options.jax, folder=_files_in(options), found=_backend_found(options))
     plan = _plan(options, jax)
     from tfdyno.jobs.launch.launch import check_plan, kind_of, rendered, written
 
@@ -125,6 +125,22 @@ def launch(options: _Options) -> Answer:
     if plan.is_check and plan.engine == "local":
         return _check_here(plan, options.told)
     return _run_here(plan, options) if kind_of(plan) in WATCHED else _submit(plan)
+
+
+def _backend_found(options: _Options) -> str:
+    """Return the backend that the code sets, or the variables of this machine where it trains."""
+    file = _file_of(options.workload)
+    if options.jax.backend or options.check or not file:
+        return ""
+    import os
+
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.jobs.train.backend import found_backend
+
+    named = Workload(reference=file, kind="script", mode="train")
+    variables = dict(_variable(text) for text in options.variables)
+    given = {**os.environ, **variables} if options.engine == "local" else variables
+    return found_backend(named, given, folder=_files_in(options)).name
 
 
 def _plan(options: _Options, jax: JaxPlan | None) -> LaunchPlan:

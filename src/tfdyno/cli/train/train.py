@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer
-from tfdyno.cli.command import command, flag, group, option
+from tfdyno.cli.command import command, flag, given, group, option
 from tfdyno.cli.options import LANG, PYTHON, UNSAFE, WAIT_FREE, Filled, recipe_from
 from tfdyno.cli.progress import progress_line
+from tfdyno.cli.train.jax_options import SPLITTING, JaxOptions, jax_plan
 from tfdyno.cli.train.train_options import How, Watched, What, kept_settings
 from tfdyno.cli.train.train_progress import train_progress
 from tfdyno.cli.workload_options import INPUT_SHAPES, CodeOptions, WorkloadOptions, workload_from
@@ -22,7 +24,9 @@ from tfdyno.words.base.language import say
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.choose.workload import Workload
     from tfdyno.core.recipe.recipe import Recipe
+    from tfdyno.core.train.jax_plan import JaxPlan
     from tfdyno.jobs.train.train import Trained, TrainRequest
     from tfdyno.view.train.document import TrainReport
 
@@ -34,6 +38,7 @@ class _Options(WorkloadOptions):
     what: What = group(What)
     resume: bool = flag(help="Go on with the run in --output where it stopped.")
     how: How = group(How)
+    jax: JaxOptions = group(JaxOptions)
     wait_free: bool = WAIT_FREE
     dry_run: bool = flag(help="Print the plan, with time and memory of a step.")
     gpu: str | None = option(type=Filled(), metavar="SLUG", help="For --dry-run: on this GPU.")
@@ -82,6 +87,7 @@ def _request(
         input_shapes=options.input_shapes, python=options.python, unsafe=options.unsafe
     )
     workload = workload_from(options, code)
+    jax, backend_notes = _jax(options, workload)
     changes = typed(what.changes)
     recipe: Recipe | None = None
     reasons: dict[str, str] = {}
@@ -109,9 +115,30 @@ def _request(
         given=frozenset(kept),
         data=what.data or "",
         spot=options.how.spot or "",
+        jax=jax,
         wait_free=options.wait_free,
     )
-    return request, reasons, notes
+    return request, reasons, (*notes, *backend_notes)
+
+
+def _jax(options: _Options, workload: Workload) -> tuple[JaxPlan | None, tuple[str, ...]]:
+    """Return the plan on JAX, and what is to be told of the choice; None: it is TensorFlow.
+
+    A run that goes on keeps its backend, and its mesh where no other is asked for.
+    """
+    from tfdyno.jobs.train.backend import found_backend, plan_of_run
+
+    asked = options.jax
+    if options.resume and options.what.output:
+        kept = plan_of_run(Path(options.what.output))
+        if asked.backend is None or (asked.backend == "jax" and kept):
+            if not given(asked, *SPLITTING):
+                return kept, ()
+            return jax_plan(asked, found="jax" if kept else ""), ()
+    if asked.backend:
+        return jax_plan(asked), ()
+    found = found_backend(workload, os.environ)
+    return jax_plan(asked, found=found.name), (found.note,) if found.note else ()
 
 
 def _preview(

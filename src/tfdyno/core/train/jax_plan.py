@@ -89,6 +89,27 @@ def check_backend(backend: str, given: Sequence[str]) -> str:
     return found
 
 
+def known_backend(name: str, source: str, line: int = 0) -> str:
+    """Return a backend that the user's code or variables name; empty: they name none.
+
+    Args:
+        name: As it is written there.
+        source: The file or the variable.
+        line: Of the file; 0: the whole.
+
+    Raises:
+        UsageError: Nothing is trained on it here.
+    """
+    found = name.strip().lower()
+    if found and found not in BACKENDS:
+        raise UsageError(
+            f"Keras would run on {name} here, and tfdyno trains on TensorFlow or JAX",
+            why=f"line {line} of {source} names it" if line else f"{source} names it",
+            remedy="name one of them with --backend",
+        )
+    return found
+
+
 def check_recipe(recipe: Recipe) -> None:
     """Refuse settings that mean nothing on JAX; raises ``UsageError``."""
     for name, (_, value) in diff(Recipe(), recipe).items():

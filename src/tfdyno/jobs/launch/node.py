@@ -23,7 +23,6 @@ from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS, RunSettings, Train
 from tfdyno.engines.process import faults
 from tfdyno.engines.rendezvous import rendezvous
 from tfdyno.jobs.child.worker import silent
-from tfdyno.jobs.train.jax_run import check_script
 from tfdyno.jobs.train.resume import digest_of
 from tfdyno.jobs.train.run import Run, run_session, visible_cards
 from tfdyno.jobs.train.train import Trained, TrainRequest, Workers, check, train
@@ -99,8 +98,6 @@ def node(
     process = cluster_of(environment, nodes=asked.nodes, rank=asked.rank, port=asked.port)
     request = _set_up(asked.request, process, asked.gpus_per_node)
     check(request)
-    if request.jax:
-        check_script(request.workload)
     _check_cards(asked.gpus_per_node or 0, environment.get("CUDA_VISIBLE_DEVICES"))
     if process is None:
         return _ended(0, train(request, progress=progress, output=output))

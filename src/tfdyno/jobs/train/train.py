@@ -25,6 +25,7 @@ from tfdyno.core.train.training import RunSettings, TrainOutcome
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.reference import option_words, script_words
 from tfdyno.jobs.choose.trace import interpreter
+from tfdyno.jobs.train.jax_run import check_script
 from tfdyno.jobs.train.resume import differences_from, digest_of
 from tfdyno.jobs.train.run import Run, run_session
 from tfdyno.probe.machine.revision import revision
@@ -164,7 +165,7 @@ def train(
         environment=session.environment,
         telemetry=session.telemetry,
         resume_command=resume_command(replace(request, data=record.data), folder.path)
-        if outcome.stopped and not workers and not request.jax
+        if outcome.stopped and not workers
         else "",
     )
 
@@ -176,6 +177,7 @@ def check(request: TrainRequest) -> None:
     if request.jax:
         check_recipe(request.recipe or Recipe())
         check_settings(request.settings)
+        check_script(request.workload)
         if request.workload.kind == "task":
             what = f"{request.workload.reference} trains on TensorFlow alone"
             raise UsageError(what, remedy="leave out --backend jax")
@@ -291,7 +293,8 @@ def _resumed(request: TrainRequest, folder: RunFolder) -> tuple[RunRecord, Recip
         if record.jax is None or request.jax is None:
             names = ["TensorFlow", "JAX"] if record.jax is None else ["JAX", "TensorFlow"]
             what = f"{shown(folder.path)} holds a run on {names[0]}, not on {names[1]}"
-            raise UsageError(what, remedy="name another folder with --output")
+            remedy = "leave --backend out to go on with it, or name another folder with --output"
+            raise UsageError(what, remedy=remedy)
         notes.append("It goes on with another mesh or layout than before.")
     if record.source_sha256 != digest_of(request.workload):
         notes.append(f"{request.workload.reference} has changed since the run was started.")
@@ -333,6 +336,6 @@ def _kept(request: TrainRequest, folder: Path, workers: Workers | None) -> str:
     if not markers:
         return f"No checkpoint was written; the logs are in {shown(folder)}."
     newest = max(markers, key=lambda path: (path.stat().st_mtime, path.name))
-    if workers or request.jax:
+    if workers:
         return f"Its checkpoint {newest.stem} is kept: started again, all go on from there."
     return f"Its checkpoint {newest.stem} is kept; go on with: {resume_command(request, folder)}"
