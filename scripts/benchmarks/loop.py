@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.loop one MODEL SECONDS`` on one device: Keras' fit, the same again, and the
 loop. ``python -m benchmarks.loop two MODEL SECONDS`` on two logical CPU devices under
-MirroredStrategy: Keras' fit, the loop as a graph and with XLA. Each trains in a thread of its own,
+MirroredStrategy: Keras' fit, the loop as a graph and with XLA. ``python -m benchmarks.loop jax MODEL
+SECONDS`` on JAX: as on one device. Each trains in a thread of its own,
 one at a time: what disturbs the machine for longer than a turn meets all of them. Prints JSON:
 seconds of each turn, and of those in which an epoch ends, by arm.
 """
@@ -21,16 +22,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-os.environ |= {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
+BACKEND = "jax" if sys.argv[1:2] == ["jax"] else "tensorflow"
+os.environ |= {"KERAS_BACKEND": BACKEND, "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.core.train.training import RunSettings
 from tfdyno.runtime.recipe.strategy import make_strategy
-from tfdyno.runtime.train.loop import train
 from tfdyno.runtime.train.watch import TrainPlan, Watch
 
 if TYPE_CHECKING:
@@ -78,10 +80,17 @@ def transformer() -> tuple[Any, Any, Any, int]:
     return _compiled(keras.Model(inputs, top)), (32, 64), np.float32, 16
 
 
+def wide() -> tuple[Any, Any, Any, int]:
+    """Layers wide enough for steps of some 20 ms."""
+    layers = [keras.layers.Dense(512, activation="relu") for _ in range(3)]
+    return _classifier([keras.Input((512,)), *layers], (512,), 256)
+
+
 MODELS: dict[str, Callable[[], tuple[Any, Any, Any, int]]] = {
     "mlp": mlp,
     "cnn": cnn,
     "transformer": transformer,
+    "wide": wide,
 }
 
 
@@ -91,7 +100,7 @@ def _classifier(body: list[Any], shape: Shape, batch: int) -> tuple[Any, Any, An
 
 def _compiled(model: Model) -> Value:
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile("adam", loss, metrics=["accuracy"], jit_compile=False)
+    model.compile("adam", loss, metrics=["accuracy"], jit_compile=BACKEND == "jax")
     return model
 
 
@@ -141,6 +150,8 @@ class Clock(keras.callbacks.Callback):  # type: ignore[misc]
         """Called by Keras."""
         if (batch + 1) % self.steps:
             return
+        if BACKEND == "jax":  # whose steps are under way when they return
+            float(next(iter((logs or {}).values()), 0.0))
         self.turns_s.append(time.perf_counter() - self._begun_s)
         self._spent_s += self.turns_s[-1]
         self.turns.end(self.number)
@@ -153,7 +164,7 @@ def measured(devices: str, name: str, seconds_s: float) -> dict[str, Any]:
     """Train by turns.
 
     Args:
-        devices: ``one`` or ``two``.
+        devices: ``one``, ``two`` or ``jax``.
         name: Of a model.
         seconds_s: That each training shall take.
     """
@@ -179,8 +190,9 @@ def measured(devices: str, name: str, seconds_s: float) -> dict[str, Any]:
     epochs = max(2, round(seconds_s / TURN_S / TURNS_PER_EPOCH))
     arguments = {**data(turn_steps * TURNS_PER_EPOCH), "epochs": epochs}
     arms: dict[str, Callable[..., None]] = {"keras": _keras}
-    if devices == "one":  # the loop last: it puts its iterator in the place of Keras'
-        arms |= {"again": _keras, "loop": partial(_loop, recipe)}
+    if devices != "two":  # the loop last: it puts its iterator in the place of Keras'
+        loop = _loop_on_jax(made) if devices == "jax" else partial(_loop, recipe)
+        arms |= {"again": _keras, "loop": loop}
     else:
         for execution in ("graph", "xla"):
             arms[execution] = partial(_loop, replace(recipe, execution=execution))
@@ -227,6 +239,8 @@ def _loop(recipe: Recipe, model: Model, arguments: dict[str, Any], clock: Clock)
         def told(line: str) -> None:
             print(f"progress: {line}", file=nowhere, flush=True)
 
+        from tfdyno.runtime.train.loop import train
+
         plan = TrainPlan(
             recipe=recipe,
             settings=RunSettings(output=folder, save_model=False),
@@ -234,6 +248,31 @@ def _loop(recipe: Recipe, model: Model, arguments: dict[str, Any], clock: Clock)
             progress=told,
         )
         train(model, {**arguments, "callbacks": [clock]}, plan)
+
+
+def _loop_on_jax(made: Callable[[], tuple[Any, Any, int]]) -> Callable[..., None]:
+    """The same on JAX, for a model that is made under Keras' distribution, as a child does."""
+
+    def loop(_model: Model, arguments: dict[str, Any], clock: Clock) -> None:
+        from tfdyno.runtime.train_jax import start
+        from tfdyno.runtime.train_jax.loop import JaxTraining, train
+
+        recipe, plan = Recipe(), JaxPlan()
+        world = start.begin(plan, recipe, addresses=(), rank=0, gpus=0)
+        model = made()[0]
+        with (
+            tempfile.TemporaryDirectory(prefix="tfdyno-bench-") as folder,
+            open(os.devnull, "w", encoding="ascii") as nowhere,  # noqa: PTH123
+        ):
+
+            def told(line: str) -> None:
+                print(f"progress: {line}", file=nowhere, flush=True)
+
+            training = JaxTraining(recipe=recipe, plan=plan, world=world, progress=told)
+            settings = RunSettings(output=folder, save_model=False)
+            train(model, {**arguments, "callbacks": [clock]}, settings, training)
+
+    return loop
 
 
 if __name__ == "__main__":

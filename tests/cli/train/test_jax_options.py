@@ -74,7 +74,7 @@ def test_every_engine_gets_the_rules_themselves(
         (["--mesh", "modl=2", "--host-devices", "2", "--layout", "layout.toml"],
          "axis of the rule 'dense(_\\d+)?/kernel' 'model' is not one of data, modl; did you mean"),
         (["--mesh", "model=1", "--layout", "none.toml"], "none.toml does not exist"),
-        (["--set", "accumulation=4"], "accumulation = 4 means nothing on the JAX backend"),
+        (["--set", "threads_intra=4"], "threads_intra = 4 means nothing on the JAX backend"),
         (["--set", "strategy=mirrored"], "strategy = mirrored means nothing on the JAX backend"),
         (["--tensorboard"], "--tensorboard does not go with the JAX backend"),
     ],

@@ -19,10 +19,42 @@ if TYPE_CHECKING:
     from tfdyno.core.train.training import RunSettings
 
 BACKENDS = ("tensorflow", "jax")
-RECIPE_KEYS = (
-    "batch_size", "execution", "precision", "retreat", "seed", "steps_per_execution",
-)  # fmt: skip
-"""Settings of a recipe that mean something on JAX."""
+MEANINGS = {
+    "precision": "Keras' dtype policy, or its quantize for float8; float32 and tf32 set "
+    "jax_default_matmul_precision",
+    "execution": "JAX compiles every step with XLA: auto and xla are the same",
+    "batch_size": "samples of each replica of the mesh",
+    "accumulation": "gradient_accumulation_steps of the optimizer",
+    "remat": "jax.checkpoint around the blocks or the named layers; no budget of bytes",
+    "ema": "use_ema and ema_momentum of the optimizer, moved by updates alone",
+    "ema_overwrite": "ema_overwrite_frequency of the optimizer, in updates",
+    "clip_norm": "global_clipnorm of the optimizer",
+    "loss_scale": "loss_scale_factor of the optimizer, instead of LossScaleOptimizer",
+    "steps_per_execution": "that of compile: batches of one call of the compiled step",
+    "memory_growth": "XLA_PYTHON_CLIENT_PREALLOCATE=false",
+    "memory_fraction": "XLA_PYTHON_CLIENT_MEM_FRACTION",
+    "visible_devices": "CUDA_VISIBLE_DEVICES",
+    "deterministic": "--xla_gpu_deterministic_ops=true in XLA_FLAGS; on a CPU JAX is so anyway",
+    "seed": "keras.utils.set_random_seed",
+    "retreat": "the same as on TensorFlow",
+    "input.prefetch": "on the tf.data pipeline that fit is given",
+    "input.parallel_calls": "on the tf.data pipeline that fit is given",
+    "input.cache": "on the tf.data pipeline that fit is given",
+    "input.shuffle_buffer": "on the tf.data pipeline that fit is given",
+    "input.deterministic": "on the tf.data pipeline that fit is given",
+    "input.private_threads": "on the tf.data pipeline that fit is given",
+}
+"""What each setting of a recipe is on JAX."""
+_MESH = "Keras' distribution stands for it there", "use --mesh, as --mesh data=2"
+_THREADS = "XLA takes the cores that the process may run on", "limit those, as by taskset"
+WITHOUT = {
+    "strategy": _MESH,
+    "devices": _MESH,
+    "memory_limit_bytes": ("JAX takes a part of a card, not so many bytes", "use memory_fraction"),
+    "threads_intra": _THREADS,
+    "threads_inter": _THREADS,
+}
+"""Why a setting does not exist on JAX, and what to do."""
 MOST_HOST_DEVICES = 64
 
 
@@ -113,20 +145,18 @@ def known_backend(name: str, source: str, line: int = 0) -> str:
 def check_recipe(recipe: Recipe) -> None:
     """Refuse settings that mean nothing on JAX; raises ``UsageError``."""
     for name, (_, value) in diff(Recipe(), recipe).items():
-        if name not in RECIPE_KEYS:
-            raise UsageError(
-                f"{name} = {typed_value(value)} means nothing on the JAX backend",
-                why=f"there a recipe sets {', '.join(RECIPE_KEYS)}",
-                remedy="leave it out, or train on TensorFlow",
-            )
+        if name in WITHOUT:
+            why, remedy = WITHOUT[name]
+            what = f"{name} = {typed_value(value)} means nothing on the JAX backend"
+            raise UsageError(what, why=why, remedy=f"leave it out; {remedy}")
     if recipe.execution == "graph":
         why = "JAX compiles every step with XLA"
         raise UsageError("execution = graph means nothing on the JAX backend", why=why,
                          remedy="leave it out")  # fmt: skip
-    if recipe.precision == "float8":
-        what = "precision = float8 does not go with the JAX backend here"
-        raise UsageError(what, why="its step is tfdyno's own, on TensorFlow",
-                         remedy="use mixed_bfloat16")  # fmt: skip
+    if recipe.remat_budget_bytes:
+        what = f"remat = {recipe.remat} cannot be planned on the JAX backend"
+        why = "what activations take is known of TensorFlow's steps alone"
+        raise UsageError(what, why=why, remedy="use remat = blocks, or name layers")
 
 
 def check_settings(settings_of_run: RunSettings) -> None:

@@ -15,20 +15,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.train.jax_plan import JaxPlan
     from tfdyno.rules.causes import Cause
 
+DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 HOST_DEVICES = "--xla_force_host_platform_device_count"
 _GIVEN = re.compile(rf"{HOST_DEVICES}=(\d+)")
 _BESIDE = frozenset({"saved", "backend_set", "no_keras", "keras2", "tensor_method"})
 """Causes that are no matter of what the trainer runs: the backend is set, and fit is its own."""
 
 
-def jax_environment(plan: JaxPlan, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+def jax_environment(
+    plan: JaxPlan, recipe: Recipe, environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Return variables to set over those of ``environment`` for a child that trains on JAX.
 
     Args:
         plan: What is asked.
+        recipe: Its memory of the cards, and whether operations are deterministic.
         environment: The variables that the child inherits; those of this process when None.
     """
     given = os.environ if environment is None else environment
@@ -37,9 +42,18 @@ def jax_environment(plan: JaxPlan, environment: Mapping[str, str] | None = None)
         variables["TF_CPP_MIN_LOG_LEVEL"] = "1"  # its greetings hide what went wrong
     if given.get("CUDA_VISIBLE_DEVICES") == NO_CARD and not given.get("JAX_PLATFORMS"):
         variables["JAX_PLATFORMS"] = "cpu"
+    if recipe.memory_growth:
+        variables["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    if recipe.memory_fraction:
+        variables["XLA_PYTHON_CLIENT_MEM_FRACTION"] = str(recipe.memory_fraction)
+    flags = given.get("XLA_FLAGS", "").split()
     if plan.host_devices:
-        kept = [one for one in given.get("XLA_FLAGS", "").split() if not _GIVEN.fullmatch(one)]
-        variables["XLA_FLAGS"] = " ".join([*kept, f"{HOST_DEVICES}={plan.host_devices}"])
+        flags = [one for one in flags if not _GIVEN.fullmatch(one)]
+        flags.append(f"{HOST_DEVICES}={plan.host_devices}")
+    if recipe.deterministic:
+        flags.append(DETERMINISTIC)
+    if plan.host_devices or recipe.deterministic:
+        variables["XLA_FLAGS"] = " ".join(flags)
     return variables
 
 

@@ -145,7 +145,7 @@ def _sat(
     run = replace(run, recipe=trial.recipe)
     variables = recipe_environment(run.recipe)
     if run.jax:
-        variables |= jax_environment(run.jax)
+        variables |= jax_environment(run.jax, run.recipe)
     variables = trial.variables(variables)
     compiling = Compiling(
         workload=run.workload,

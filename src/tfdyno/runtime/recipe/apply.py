@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Mode
     from tfdyno.core.recipe.recipe import Recipe
 
+FLOAT8_POLICY = "mixed_bfloat16"
+"""What Keras' float8 layers compute everything else in."""
 TRAINING_ONLY = {"accumulation": 1, "clip_norm": 0.0}
 OF_OPTIMIZER = {**TRAINING_ONLY, "ema": 0.0, "loss_scale": 0.0}
 """Settings that the optimizer of ``compile`` does."""
@@ -36,6 +38,11 @@ def check_recipe(recipe: Recipe, mode: Mode) -> None:
     if mode == "infer":
         for name in asked(recipe, TRAINING_ONLY):
             raise UsageError(f"{name} is a setting of training", remedy="leave it out for infer")
+
+
+def policy_of(precision: str) -> str:
+    """Return the dtype policy that a model is built under for a precision; empty: its own."""
+    return FLOAT8_POLICY if precision == "float8" else precision
 
 
 def asked(recipe: Recipe, defaults: dict[str, Any]) -> list[str]:

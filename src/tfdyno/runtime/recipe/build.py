@@ -100,7 +100,7 @@ def change_model(
 
     Args:
         model: Built and compiled.
-        recipe: Its ``remat`` and ``precision = float8``.
+        recipe: Its ``remat``.
         element_spec: Of the dataset.
         batch_size: Of one replica; 0: not known.
         notes: Gets sentences for the user.
@@ -111,10 +111,6 @@ def change_model(
     Raises:
         UsageError: There is nothing to recompute, or a budget cannot be met or not be planned.
     """
-    if recipe.precision == "float8":
-        if not any(getattr(each, "_is_quantized", False) for each in all_layers(model)):
-            model.quantize("float8")  # an earlier fit has done it, and Keras refuses it twice
-        notes.append("float8: Dense and EinsumDense layers are quantized by Keras, no others.")
     if not recipe.remat:
         return None
     from tfdyno.core.base.units import format_bytes
@@ -130,9 +126,10 @@ def change_model(
         before, after = format_bytes(plan.peak_bytes_before), format_bytes(plan.peak_bytes)
         of = "activations" if batch_size else "activations of one sample"
         saved = f"{of} {before} to {after}, " if plan.peak_bytes else ""
+        told = f" ({saved}{plan.extra_compute:.0%} more arithmetic, predicted)"
         notes.append(
-            f"remat recomputes {', '.join(plan.names[:4])}{' …' * (len(plan.names) > 4)} "
-            f"({saved}{plan.extra_compute:.0%} more arithmetic, predicted)."
+            f"remat recomputes {', '.join(plan.names[:4])}{' …' * (len(plan.names) > 4)}"
+            f"{told if plan.extra_compute else ''}."
         )
     return plan
 

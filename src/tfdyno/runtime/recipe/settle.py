@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
@@ -16,7 +17,7 @@ from tfdyno.runtime.base.keras_internals import all_layers
 from tfdyno.runtime.base.replicas import replicas
 from tfdyno.runtime.base.step_hooks import has_own_step
 from tfdyno.runtime.checkpoint.state import optimizers_of
-from tfdyno.runtime.recipe.apply import OF_OPTIMIZER, TRAINING_ONLY, asked
+from tfdyno.runtime.recipe.apply import OF_OPTIMIZER, TRAINING_ONLY, asked, policy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +64,8 @@ def settle_training(model: Model, recipe: Recipe, *, is_split: bool) -> list[str
         refuse_float8_under(type(model.distribute_strategy).__name__)
     _check_optimizers(model, recipe)
     notes = settle_step(model, recipe, is_split=is_split)
+    if recipe.precision == "float8":
+        _quantize(model, notes)
     ours = replace(recipe, accumulation=1) if is_composed(model) else recipe
     if asked(ours, TRAINING_ONLY):
         _settle_optimizer(model, ours, notes)
@@ -102,7 +105,7 @@ def settle_execution(model: Model, recipe: Recipe, *, is_split: bool = False) ->
     if model.run_eagerly:
         notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")
         model.run_eagerly = False
-    if keras.backend.backend() == "tensorflow" and tf.config.functions_run_eagerly():
+    if not _is_on_jax() and tf.config.functions_run_eagerly():
         notes.append(f"run_functions_eagerly is off: execution = {recipe.execution} holds.")
         tf.config.run_functions_eagerly(False)
     if not (is_split and recipe.execution == "xla"):
@@ -149,8 +152,9 @@ def _check_policy(model: Model, recipe: Recipe) -> None:
     """Refuse a model that keeps another dtype policy; raises ``UsageError``."""
     if not recipe.precision:
         return
-    wanted = "float32" if recipe.precision == "tf32" else recipe.precision
-    found = [part.dtype_policy.name for part in all_layers(model) if part.weights]
+    wanted = "float32" if recipe.precision == "tf32" else policy_of(recipe.precision)
+    names = [part.dtype_policy.name for part in all_layers(model) if part.weights]
+    found = [name.removeprefix("float8_from_") for name in names]  # an earlier fit has done it
     if found and wanted not in found:  # one float32 layer at the end is common and right
         raise UsageError(
             f"precision = {recipe.precision} does not reach the layers of {model.name}",
@@ -208,6 +212,20 @@ def _settle_optimizer(model: Model, recipe: Recipe, notes: list[str]) -> None:
         inner.global_clipnorm = recipe.clip_norm
 
 
+def _quantize(model: Model, notes: list[str]) -> None:
+    """Let Keras quantize the model; raises ``UsageError`` where its optimizer would not know."""
+    if any(getattr(each, "_is_quantized", False) for each in all_layers(model)):
+        return  # an earlier fit has done it, and Keras refuses it twice
+    if not model.built:
+        what = f"precision = float8 cannot be set for {model.name}"
+        raise UsageError(what, why="it is not built before fit, and its layers get more variables",
+                         remedy="give it an Input, or call it once on data")  # fmt: skip
+    with warnings.catch_warnings():  # of each layer that has no float8
+        warnings.filterwarnings("ignore", message=".*does not have a `quantize` method")
+        model.quantize("float8")
+    notes.append("float8: Dense and EinsumDense layers are quantized by Keras, no others.")
+
+
 def _has_cluster(model: Model) -> bool:
     strategy = getattr(model, "distribute_strategy", None)
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
@@ -222,7 +240,7 @@ def _set_average(model: Model, recipe: Recipe) -> None:
     inner.use_ema, inner.ema_momentum = True, recipe.ema
     inner.ema_overwrite_frequency = recipe.ema_overwrite or None
     if recipe.accumulation > 1:
-        _average_updates(inner)
+        (_keep_between_updates if _is_on_jax() else _average_updates)(inner)
 
 
 def _average_updates(inner: Layer) -> None:
@@ -249,6 +267,32 @@ def _average_updates(inner: Layer) -> None:
         "_overwrite_model_variables_with_average_value",
     ):
         setattr(inner, name, with_updates(getattr(inner, name)))
+
+
+def _keep_between_updates(inner: Layer) -> None:
+    """Let the average, and the weights that it replaces, move with updates alone, on JAX.
+
+    Keras' optimizer there does all of it in one function, without branches.
+    """
+    from keras import ops
+
+    act = inner._backend_apply_gradients
+
+    def acted(gradients: list[Any], variables: list[Any]) -> None:
+        averages = inner._model_variables_moving_average
+        moved = (*variables, *inner._trainable_variables, *averages)
+        kept = {id(one): one for one in moved if one is not None}
+        before = [(one, one.value) for one in kept.values()]
+        act(gradients, variables)
+        is_update = ops.equal((inner._iterations + 1) % inner.gradient_accumulation_steps, 0)
+        for variable, value in before:
+            variable.assign(ops.where(is_update, variable.value, value))
+
+    inner._backend_apply_gradients = acted
+
+
+def _is_on_jax() -> bool:
+    return bool(keras.backend.backend() == "jax")
 
 
 def _set_loss_scale(model: Model, factor: float) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.base.untyped import Function, Model, Tensor, Value
+    from tfdyno.runtime.remat.checkpointed import CheckpointedRegion
     from tfdyno.runtime.remat.gradient import Region
     from tfdyno.runtime.remat.plan import Segment
 
@@ -81,9 +82,11 @@ class Functional:
         """Run each operation by what ``around(number, operation)`` gives, until ``remove``."""
         self._run([(n, n + 1, None) for n in range(len(self.nodes))], around)
 
-    def recompute(self, segments: Sequence[Segment], regions: Sequence[Region]) -> None:
+    def recompute(
+        self, segments: Sequence[Segment], regions: Sequence[Region | CheckpointedRegion]
+    ) -> None:
         """Run segments as regions that are computed again in the backward pass."""
-        rows: list[tuple[int, int, Region | None]] = []
+        rows: list[tuple[int, int, Region | CheckpointedRegion | None]] = []
         done = 0
         for segment, region in zip(segments, regions, strict=True):
             rows += [(n, n + 1, None) for n in range(done, segment.first)]
@@ -101,7 +104,11 @@ class Functional:
         operations = {id(n.operation): n.operation for n in self.nodes[first:last]}
         return [each for each in operations.values() if isinstance(each, keras.Layer)]
 
-    def _run(self, rows: Sequence[tuple[int, int, Region | None]], around: Around) -> None:
+    def _run(
+        self,
+        rows: Sequence[tuple[int, int, Region | CheckpointedRegion | None]],
+        around: Around,
+    ) -> None:
         """Replace Keras' run through the graph, for this model alone."""
         original = getattr(type(self.model), _METHOD)
         last_use = {id(x): n for n, node in enumerate(self.nodes) for x in node.input_tensors}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
@@ -17,12 +17,15 @@ from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.keras_internals import output_spec
 from tfdyno.runtime.remat.blocks import Cut, Subject, best_cut, composites, named_cut
 from tfdyno.runtime.remat.functional import functionals
-from tfdyno.runtime.remat.gradient import Region
 from tfdyno.runtime.remat.plan import blocks, cheapest, flops, peak_bytes
 from tfdyno.runtime.remat.trace import trace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfdyno.core.base.untyped import Model, Spec, Tensor, Value
+    from tfdyno.runtime.remat.checkpointed import CheckpointedRegion
+    from tfdyno.runtime.remat.gradient import Region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +113,21 @@ def _build(model: Model, specs: Spec) -> None:
     output_spec(model, symbols, training=False)
 
 
+def region_class() -> Callable[[str, Sequence[Any], list[str]], Region | CheckpointedRegion]:
+    """Return what computes a part twice on the backend at hand."""
+    if keras.backend.backend() == "jax":
+        from tfdyno.runtime.remat.checkpointed import CheckpointedRegion
+
+        return CheckpointedRegion
+    from tfdyno.runtime.remat.gradient import Region
+
+    return Region
+
+
 def _trace(subject: Subject, specs: Spec, notes: list[str]) -> None:
+    if keras.backend.backend() == "jax":
+        notes.append("What remat saves is not foreseen: that is known of TensorFlow's steps alone.")
+        return
     if specs is None:
         notes.append("What remat saves is not foreseen: the shapes of the inputs are not known.")
         return
@@ -150,15 +167,15 @@ def _within(cut: Cut, subject: Subject, wanted: str, notes: list[str]) -> frozen
 
 
 def _installed(subject: Subject, cut: Cut, chosen: frozenset[str], notes: list[str]) -> RematPlan:
-    model = subject.model
+    model, region_of = subject.model, region_class()
     layers = {name: layer for name, layer in cut.layers.items() if name in chosen}
     for name, layer in layers.items():
-        region = Region(name, [layer], notes)
+        region = region_of(name, [layer], notes)
         vars(layer)["call"] = functools.wraps(layer.call)(functools.partial(region.run, layer.call))
     changed = []
     for functional, found in cut.segments:
         kept = [each for each in found if each.part.name in chosen]
-        regions = [Region(x.part.name, functional.layers(x.first, x.last), notes) for x in kept]
+        regions = [region_of(x.part.name, functional.layers(x.first, x.last), notes) for x in kept]
         functional.recompute(kept, regions)
         changed.append(functional)
     model.train_function = None  # to be made anew

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 LEAVING = ".leaving"
 """The folder in the folder of a run where several processes wait for each other at their end."""
-FLOAT8_POLICY = "mixed_bfloat16"
-"""What Keras' float8 layers compute everything else in."""
 
 
 def handle(request: Train, progress: child.Progress) -> TrainOutcome:
@@ -82,7 +80,7 @@ def between_steps(settings: RunSettings, recipe: Recipe, signal_name: str) -> Tr
 
 def _trained(request: Train, progress: child.Progress) -> TrainOutcome:
     from tfdyno.runtime.base.written_files import written_aside
-    from tfdyno.runtime.recipe.apply import apply_recipe, settings_held
+    from tfdyno.runtime.recipe.apply import apply_recipe, policy_of, settings_held
     from tfdyno.runtime.recipe.preprocessing import statistics_on_cpu
     from tfdyno.runtime.recipe.strategy import is_chief, make_strategy, strategies_held
     from tfdyno.runtime.train.after_fit import saved_by_chief
@@ -106,10 +104,8 @@ def _trained(request: Train, progress: child.Progress) -> TrainOutcome:
         data=request.data,
         notes=notes,
     )
-    precision = recipe.precision or workload.precision
-    policy = FLOAT8_POLICY if precision == "float8" else precision
     with (
-        policy_held(policy, notes),
+        policy_held(policy_of(recipe.precision or workload.precision), notes),
         settings_held(recipe, notes),
         strategies_held(strategy, recipe.strategy, notes),
         saved_by_chief(),

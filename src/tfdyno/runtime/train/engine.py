@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.runtime.base.replicas import replicas
-from tfdyno.runtime.checkpoint.state import State, optimizers_of, state_of
+from tfdyno.runtime.checkpoint.state import State, state_of
 from tfdyno.runtime.recipe import preprocessing
 from tfdyno.runtime.recipe.build import (
     build_for,
@@ -16,13 +16,14 @@ from tfdyno.runtime.recipe.build import (
 from tfdyno.runtime.recipe.composed_step import ComposedStep, Whole
 from tfdyno.runtime.recipe.settle import is_composed, settle_training, taken_over
 from tfdyno.runtime.recipe.strategy import tpu_notes, worker_count
+from tfdyno.runtime.train.outcome import iterations_of
 from tfdyno.runtime.workload.input_options import with_input_options
 
 if TYPE_CHECKING:
     import contextlib
     from collections.abc import Callable
 
-    from tfdyno.core.base.untyped import Dataset, Model, Optimizer, Spec, Value
+    from tfdyno.core.base.untyped import Dataset, Model, Spec, Value
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.runtime.remat.rewrite import RematPlan
 
@@ -120,7 +121,7 @@ class Engine:
             early: Whether they are needed before it.
         """
         model, recipe = self.model, self.recipe
-        changes = bool(recipe.remat) or recipe.precision == "float8"
+        changes = bool(recipe.remat)
         if not (early or changes or self.is_composed or self._scheduled):
             return  # Keras builds with the first batch
         strategy = self._scheduled.strategy if self._scheduled else model.distribute_strategy
@@ -152,7 +153,7 @@ class Engine:
 
     def iterations(self) -> int:
         """Return batches that the optimizer has taken (updates, where tfdyno accumulates)."""
-        return max(map(_iterations, optimizers_of(self.model)), default=0)
+        return iterations_of(self.model)
 
     def one_batch(self) -> Callable[[Any], Any]:
         """Make a function that trains on one batch and returns the logs, nothing around it."""
@@ -162,9 +163,3 @@ class Engine:
             type(self.model).make_train_function(self.model, True)
             run = self.model.train_function
         return lambda batch: run(iter([batch]))
-
-
-def _iterations(optimizer: Optimizer) -> int:
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    variable = getattr(inner, "_iterations", None)
-    return int(variable.numpy()) if variable is not None else 0

@@ -9,6 +9,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import Applied
 from tfdyno.runtime.base.keras_internals import all_layers
 from tfdyno.runtime.base.step_hooks import has_own_step
+from tfdyno.runtime.checkpoint.state import optimizers_of
 from tfdyno.runtime.recipe.apply import reported
 from tfdyno.runtime.recipe.strategy import is_chief
 
@@ -16,7 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tfdyno.core.base.untyped import Model
+    from tfdyno.core.base.untyped import Model, Optimizer
+
+
+def iterations_of(model: Model) -> int:
+    """Return batches that the optimizer has taken (updates, where tfdyno accumulates)."""
+    return max(map(_iterations, optimizers_of(model)), default=0)
+
+
+def _iterations(optimizer: Optimizer) -> int:
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    variable = getattr(inner, "_iterations", None)
+    return int(variable.numpy()) if variable is not None else 0
 
 
 def updates_of(model: Model, taken: int, steps: int, accumulation: int) -> tuple[int, int]:

@@ -71,7 +71,9 @@ def _trained(request: TrainOnJax, progress: child.Progress) -> TrainOutcome:
         train=fit,
         data=asked.data,
     )
-    return _run(loading, world, recipe.precision or workload.precision)
+    from tfdyno.runtime.recipe.apply import policy_of
+
+    return _run(loading, world, policy_of(recipe.precision or workload.precision))
 
 
 def _run(loading: Loading, world: World, precision: str) -> TrainOutcome:

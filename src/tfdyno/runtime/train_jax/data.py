@@ -38,8 +38,12 @@ class Batches:
     """How ``fit`` gets its batches in this session.
 
     Attributes:
+        ran: Called with the last step of each call of the train function that has returned, from 0,
+            when Keras asks for the next. A callback for each batch would do as well, but for its
+            sake Keras would read the loss from the device after every step.
         skip: Steps of the next epoch that an earlier session has taken.
         epochs_before: That earlier sittings have read.
+        last: Last step of the call that is under way, or was at last.
         largest: Samples of the largest batch so far.
     """
 
@@ -49,6 +53,8 @@ class Batches:
         Without that the first batch is not looked at: it is none of a training.
         """
         self._world, self._compare = world, compare
+        self.ran: Callable[[int], None] | None = None
+        self.is_taken, self.last = False, 0
         self.skip = self.epochs_before = self.largest = 0
 
     def placed(self, batch: Batch) -> Value:
@@ -145,10 +151,21 @@ def _iterator_class(base: Value, batches: Batches) -> Value:
             for batch in islice(self.data_adapter.get_jax_iterator(), done, None):
                 yield batches.placed(batch)
 
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self._ran = None if batches.is_taken else batches.ran  # else it is that of validation
+            batches.is_taken = True
+
         def _enumerate_iterator(self) -> Iterator[Any]:
             skip, batches.skip = batches.skip, 0
             every = super()._enumerate_iterator()
-            yield from _without(every, skip) if skip else every
+            for begin, end, iterator in _without(every, skip) if skip else every:
+                if not self._ran:
+                    yield begin, end, iterator
+                    continue
+                batches.last = end
+                yield begin, end, iterator
+                self._ran(end)
 
     return Placing
 

@@ -16,20 +16,22 @@ from jax.experimental import multihost_utils
 
 from tfdyno.core.base.codec import write_atomic
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.recipe.recipe import InputOptions, Recipe, diff
 from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.core.train.layout import FILE_NAME, to_toml
 from tfdyno.core.train.training import Applied
 from tfdyno.runtime.base.memory_counters import PeakMemory
 from tfdyno.runtime.checkpoint.random_states import random_state, restore_random_state
 from tfdyno.runtime.checkpoint.state import State, state_of
-from tfdyno.runtime.recipe.settle import settle_step
-from tfdyno.runtime.train.outcome import beside_asked, policies
+from tfdyno.runtime.recipe.build import change_model
+from tfdyno.runtime.recipe.settle import settle_training
+from tfdyno.runtime.train.outcome import beside_asked, iterations_of, policies, updates_of
 from tfdyno.runtime.train.session import Cursor, TrainSession
 from tfdyno.runtime.train.watch import TrainPlan, Watch
 from tfdyno.runtime.train_jax.data import NO_BATCH, Batches, batches_of
 from tfdyno.runtime.train_jax.layout import SplitWeights, layout_of, rules_in
 from tfdyno.runtime.train_jax.start import World
+from tfdyno.runtime.workload.input_options import with_input_options
 
 if TYPE_CHECKING:
     import contextlib
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from tfdyno.core.train.device_mesh import DeviceMesh
     from tfdyno.core.train.layout import Layout
     from tfdyno.core.train.training import RunSettings, TrainOutcome
+    from tfdyno.runtime.remat.rewrite import RematPlan
 
 Rows = np.ndarray[Any, np.dtype[np.uint32]]
 Holders = dict[tuple[int, int], list[int]]
@@ -94,34 +97,59 @@ class _Session(TrainSession):
         rank, count = self.world.rank, self.world.process_count
         super().__init__(model, arguments, plan, rank=rank, count=count, writes=rank == 0)
         self.batches = Batches(self.world, check_same_data)
+        self.batches.ran = self.ran
         self.layout: Layout | None = None
         self._random: dict[str, Any] = {}
         """The random generators at the beginning of the epoch."""
+        self._remat: RematPlan | None = None
+        self._new_logs: dict[str, Any] = {}
+        """What the last call of the train function has returned."""
+        self._is_unseen = False
+        """Whether that call is not counted yet."""
         self._has_begun = self._is_checked = False
 
     def _enter(self, stack: contextlib.ExitStack) -> None:
-        self.notes += settle_step(self.model, self.plan.recipe)
+        recipe = self.plan.recipe
+        self.notes += settle_training(self.model, recipe, is_split=False)
+        if recipe.input != InputOptions():
+            self._set_input(recipe)
         stack.enter_context(batches_of(self.batches))
+        stack.callback(self._give_back)
 
-    def _callbacks(self) -> list[Any]:
-        found = super()._callbacks()
-        found[-1].on_train_batch_end = self.ran
-        return found
+    def _set_input(self, recipe: Recipe) -> None:
+        """Put the input settings onto the pipeline; raises ``UsageError`` where there is none."""
+        x = self.arguments.get("x")
+        if not hasattr(x, "element_spec"):
+            name = next(name for name in diff(Recipe(), recipe) if name.startswith("input."))
+            what = f"{name} cannot be set for a {type(x).__name__} on the JAX backend"
+            why = "Keras reads it without tf.data there"
+            raise UsageError(what, why=why, remedy="give fit a tf.data.Dataset")
+        self.arguments["x"], notes = with_input_options(x, recipe.input)
+        self.notes += notes
+
+    def _give_back(self) -> None:
+        if self._remat:
+            self._remat.undo()
+            self.notes += self._remat.notes
 
     def _state(self) -> State:
         self.model.jax_state_sync()  # the step holds the values, the variables none
         return state_of(self.model)
 
     def _iterations(self) -> int:
-        return int(self.model.optimizer.iterations)
+        return iterations_of(self.model)
 
     def _own_of(self, place: Cursor) -> tuple[dict[str, Any], dict[str, Any]]:
         return {}, {"random": self._random} if place.step else {}
 
     def _outcome(self, stopped: str, findings: tuple[Finding, ...]) -> TrainOutcome:
         self.samples_per_step = self.batches.largest
+        taken = self.iterations - self.iterations_before
+        updates, skipped = updates_of(self.model, taken, self.step, 1)
         return replace(
             super()._outcome(stopped, findings),
+            updates=updates,
+            skipped_updates=skipped,
             replica_count=self.world.mesh.replica_count,
             applied=_applied(self.model, self.plan.recipe, self.world.mesh),
             layout=self.layout,
@@ -132,21 +160,30 @@ class _Session(TrainSession):
     def built(self, logs: Logs = None) -> None:
         """Tell how the weights lie, now that all are there, and set what a session left."""
         self.samples_per_step = self.batches.largest
+        if self.plan.recipe.remat:
+            each = self.samples_per_step // self.world.mesh.replica_count
+            self._remat = change_model(self.model, self.plan.recipe, None, each, self.notes)
+            self.model.make_train_function()  # the one that Keras has made is of the model before
         if isinstance(self.world.distribution, SplitWeights):
             self.layout = layout_of(self.model, self.world.distribution)
             self._tell_layout(self.layout, self.world.distribution)
         if self.found:
             self._restore(self.found)
-            self._allow_no_batch()
+        self._take_logs()
         if self.consensus.is_joint:
             self.consensus.exchange_by(self._numbers_of_all)
 
-    def _allow_no_batch(self) -> None:
-        """Let an epoch of which all steps are done end, for which Keras wants logs."""
-        run, logs = self.model.train_function, self.model.get_metrics_result()
+    def _take_logs(self) -> None:
+        """Keep what each call returns; an epoch of which all steps are done has what it had."""
+        run = self.model.train_function
+        before = self.model.get_metrics_result() if self.found else {}
 
         def stepped(state: Value, iterator: DataIterator) -> Value:
-            return (logs, state) if iterator is NO_BATCH else run(state, iterator)
+            if iterator is NO_BATCH:
+                return before, state
+            self._new_logs, state = run(state, iterator)
+            self._is_unseen = True
+            return self._new_logs, state
 
         self.model.train_function = stepped
 
@@ -179,18 +216,23 @@ class _Session(TrainSession):
             self.save()  # the beginning, for a run that ends before its first checkpoint
         self._has_begun = True
 
-    def ran(self, last: int, logs: Logs) -> None:
+    def ran(self, last: int) -> None:
         """The train function has returned, and the user's callbacks have seen it.
 
         Args:
             last: Number of the last step of the call, from 0.
-            logs: What it returned.
         """
-        done = last + 1
+        done, self._is_unseen = last + 1, False
         jax.block_until_ready(self.logs)  # no process is further ahead of the others
-        self._stepped(done, self._within(done) - self._within(self.place.step), logs)
+        self._stepped(done, self._within(done) - self._within(self.place.step), self._new_logs)
         if not self.epoch_steps or done < self.epoch_steps:  # else the epoch's end does it
             self._between_steps()
+
+    def epoch_ends(self, epoch: int, logs: Logs = None) -> None:
+        """An epoch has ended with its validation: also one that a callback has cut short."""
+        if self._is_unseen:
+            self.ran(self.batches.last)
+        super().epoch_ends(epoch, logs)
 
     def _within(self, done: int) -> int:
         """Return steps of an epoch; the last call of several may have fewer than it could."""
@@ -216,10 +258,15 @@ def _memory() -> tuple[int, str]:
 
 def _applied(model: Model, recipe: Recipe, mesh: DeviceMesh) -> tuple[Applied, ...]:
     """Return the settings of the recipe with what Keras reports of them, and the mesh."""
+    inner = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     reported = {
         "precision": policies(model),
         "execution": "xla" if model.jit_compile else "eager",
+        "accumulation": inner.gradient_accumulation_steps or 1,
         "steps_per_execution": model.steps_per_execution,
+        "ema": inner.ema_momentum if inner.use_ema else 0.0,
+        "clip_norm": inner.global_clipnorm or 0.0,
+        "loss_scale": inner.loss_scale_factor or 0.0,
     }
     count = jax.process_count()
     devices = f"{jax.device_count()} device{'s' * (jax.device_count() != 1)}"
