@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.loop one MODEL SECONDS`` on one device: Keras' fit, the same again, and the
 loop. ``python -m benchmarks.loop two MODEL SECONDS`` on two logical CPU devices under
-MirroredStrategy: Keras' fit, the loop as a graph and with XLA. ``python -m benchmarks.loop jax MODEL
-SECONDS`` on JAX: as on one device. Each trains in a thread of its own,
+MirroredStrategy: Keras' fit, the loop as a graph and with XLA. ``python -m benchmarks.loop jax
+MODEL SECONDS`` on JAX: as on one device, by epochs. Each trains in a thread of its own,
 one at a time: what disturbs the machine for longer than a turn meets all of them. Prints JSON:
 seconds of each turn, and of those in which an epoch ends, by arm.
 """
@@ -22,8 +22,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-BACKEND = "jax" if sys.argv[1:2] == ["jax"] else "tensorflow"
-os.environ |= {"KERAS_BACKEND": BACKEND, "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
+os.environ |= {
+    "KERAS_BACKEND": "jax" if sys.argv[1:2] == ["jax"] else "tensorflow",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "JAX_PLATFORMS": "cpu",
+}
 
 import keras
 import numpy as np
@@ -40,9 +43,12 @@ if TYPE_CHECKING:
 
     from tfdyno.core.base.untyped import Logs, Model, Shape, Value
 
+IS_JAX = os.environ["KERAS_BACKEND"] == "jax"
 TURN_S = 0.02
 """Long beside a hand-over (some 20 us), short beside what else happens on a machine."""
 TURNS_PER_EPOCH = 40
+EPOCH_S = 0.4
+"""Of a turn on JAX, which is an epoch."""
 PROBE_STEPS = 60
 
 
@@ -100,7 +106,7 @@ def _classifier(body: list[Any], shape: Shape, batch: int) -> tuple[Any, Any, An
 
 def _compiled(model: Model) -> Value:
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile("adam", loss, metrics=["accuracy"], jit_compile=BACKEND == "jax")
+    model.compile("adam", loss, metrics=["accuracy"], jit_compile=IS_JAX)
     return model
 
 
@@ -150,14 +156,37 @@ class Clock(keras.callbacks.Callback):  # type: ignore[misc]
         """Called by Keras."""
         if (batch + 1) % self.steps:
             return
-        if BACKEND == "jax":  # whose steps are under way when they return
-            float(next(iter((logs or {}).values()), 0.0))
         self.turns_s.append(time.perf_counter() - self._begun_s)
         self._spent_s += self.turns_s[-1]
         self.turns.end(self.number)
         if len(self.turns_s) < self.count:
             self.turns.wait(self.number)
         self._begun_s = time.perf_counter()
+
+
+class EpochClock(Clock):
+    """Ends the turn with each epoch, on JAX: for a callback of batches Keras would wait for each.
+
+    What an epoch keeps at its end is behind the clock; that its last step is done is before it.
+    """
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        """Called by Keras."""
+
+    on_train_batch_end = keras.callbacks.Callback.on_train_batch_end
+
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+        """Called by Keras."""
+        if self.turns_s:
+            self.turns.wait(self.number)
+        self._begun_s = time.perf_counter()
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        """Called by Keras, when it has read the loss."""
+        self.turns_s.append(time.perf_counter() - self._begun_s)
+        self._spent_s += self.turns_s[-1]
+        self._begun_s = time.perf_counter()
+        self.turns.end(self.number)
 
 
 def measured(devices: str, name: str, seconds_s: float) -> dict[str, Any]:
@@ -186,9 +215,10 @@ def measured(devices: str, name: str, seconds_s: float) -> dict[str, Any]:
     probed, shape, batch = made()
     alone = Clock(Turns(1), 0, PROBE_STEPS, 2)
     _keras(probed, {**data(PROBE_STEPS), "epochs": 2}, alone)
-    turn_steps = max(1, round(TURN_S / (alone.turns_s[1] / PROBE_STEPS)))
-    epochs = max(2, round(seconds_s / TURN_S / TURNS_PER_EPOCH))
-    arguments = {**data(turn_steps * TURNS_PER_EPOCH), "epochs": epochs}
+    turn_s, turns = (EPOCH_S, 1) if IS_JAX else (TURN_S, TURNS_PER_EPOCH)
+    turn_steps = max(1, round(turn_s / (alone.turns_s[1] / PROBE_STEPS)))
+    epochs = max(2, round(seconds_s / turn_s / turns))
+    arguments = {**data(turn_steps * turns), "epochs": epochs}
     arms: dict[str, Callable[..., None]] = {"keras": _keras}
     if devices != "two":  # the loop last: it puts its iterator in the place of Keras'
         loop = _loop_on_jax(made) if devices == "jax" else partial(_loop, recipe)
@@ -199,7 +229,7 @@ def measured(devices: str, name: str, seconds_s: float) -> dict[str, Any]:
     clocks = _by_turns(arms, made, arguments, turn_steps)
     return {
         "steps": turn_steps,
-        "turns_per_epoch": TURNS_PER_EPOCH,
+        "turns_per_epoch": turns,
         "batch": batch,
         "arms": {arm: clock.turns_s for arm, clock in clocks.items()},
     }
@@ -213,7 +243,8 @@ def _by_turns(
 ) -> dict[str, Clock]:
     turns, count = Turns(len(arms)), arguments["epochs"] * TURNS_PER_EPOCH
     models = [made()[0] for _ in arms]
-    clocks = {arm: Clock(turns, n, turn_steps, count) for n, arm in enumerate(arms)}
+    kind = EpochClock if IS_JAX else Clock
+    clocks = {arm: kind(turns, n, turn_steps, count) for n, arm in enumerate(arms)}
 
     def run(number: int, arm: str) -> None:
         turns.wait(number)
@@ -251,7 +282,7 @@ def _loop(recipe: Recipe, model: Model, arguments: dict[str, Any], clock: Clock)
 
 
 def _loop_on_jax(made: Callable[[], tuple[Any, Any, int]]) -> Callable[..., None]:
-    """The same on JAX, for a model that is made under Keras' distribution, as a child does."""
+    """The same on JAX without checkpoints, which would be written in the turn of another."""
 
     def loop(_model: Model, arguments: dict[str, Any], clock: Clock) -> None:
         from tfdyno.runtime.train_jax import start
@@ -259,18 +290,14 @@ def _loop_on_jax(made: Callable[[], tuple[Any, Any, int]]) -> Callable[..., None
 
         recipe, plan = Recipe(), JaxPlan()
         world = start.begin(plan, recipe, addresses=(), rank=0, gpus=0)
-        model = made()[0]
-        with (
-            tempfile.TemporaryDirectory(prefix="tfdyno-bench-") as folder,
-            open(os.devnull, "w", encoding="ascii") as nowhere,  # noqa: PTH123
-        ):
+        with open(os.devnull, "w", encoding="ascii") as nowhere:  # noqa: PTH123
 
             def told(line: str) -> None:
                 print(f"progress: {line}", file=nowhere, flush=True)
 
             training = JaxTraining(recipe=recipe, plan=plan, world=world, progress=told)
-            settings = RunSettings(output=folder, save_model=False)
-            train(model, {**arguments, "callbacks": [clock]}, settings, training)
+            settings = RunSettings(save_model=False)
+            train(made()[0], {**arguments, "callbacks": [clock]}, settings, training)
 
     return loop
 

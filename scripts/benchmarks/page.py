@@ -56,6 +56,14 @@ HEADINGS = {
         "ends do not count. *Keras beside itself* is a second `fit` in the same ring: it should "
         "be 0. The tiny MLP is the worst case, for nothing hides what is done between its steps.",
     ),
+    "fit-jax": (
+        "Train on one device, on JAX",
+        "The same for `tfdyno train --backend jax` beside plain Keras on JAX. Without a callback "
+        "for batches Keras lets several steps be under way there, so the turns are epochs of some "
+        "0.4 s, from their first batch to the loss that is read at their end; no checkpoints. "
+        "Median of an epoch beside those next to it, with its 95 % interval; the first three "
+        "epochs do not count.",
+    ),
     "replicas": (
         "Train on two replicas",
         "How many times as fast a step of `tfdyno train` is as one of Keras' own `fit` under "

@@ -15,7 +15,7 @@ from benchmarks.compile_once import compile_once
 from benchmarks.figure import Figure
 from benchmarks.logs import explained
 from benchmarks.looking import looking
-from benchmarks.training import overhead, replicas
+from benchmarks.training import overhead, overhead_on_jax, replicas
 from tfdyno.catalog.families import all_families
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ GROUPS: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "advise": advice,
     "explain": explained,
     "fit": overhead,
+    "fit-jax": overhead_on_jax,
     "replicas": replicas,
     "look": looking,
     "again": compile_once,

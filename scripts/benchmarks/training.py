@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MODELS = {"mlp": "tiny MLP", "cnn": "small CNN", "transformer": "small transformer"}
+ON_JAX = {"wide": "wide MLP"}
 MOST_OVERHEAD = 1.0
 """Per cent of a step of Keras' own fit, from the issue."""
-SECONDS_S = {"mlp": 60.0, "cnn": 20.0, "transformer": 20.0}
+SECONDS_S = {"mlp": 60.0, "cnn": 20.0, "transformer": 20.0, "wide": 40.0}
 """Of each training: the shorter the step, the smaller what must be seen."""
 REPLICAS_S = 10.0
 """Under a strategy: differences there are large."""
@@ -43,6 +44,39 @@ def overhead(quick: bool) -> Iterator[Figure]:
             runs=len(made["arms"]["keras"]),
             note=f"{low:.2f} % to {high:.2f} %; Keras beside itself {same:.2f} %; {_steps(made)}",
         )
+
+
+def overhead_on_jax(quick: bool) -> Iterator[Figure]:
+    """The same on JAX, where the steps of an epoch are under way together: by epochs."""
+    for name, title in ON_JAX.items():
+        try:
+            made = _job("jax", name, quick)
+        except Failed as reason:
+            yield Figure(group="fit-jax", name=title, unit="%", value=None, note=str(reason))
+            continue
+        value, low, high = (100 * (one - 1) for one in _of_epochs(made, "loop", "keras", "again"))
+        same, *_ = (100 * (one - 1) for one in _of_epochs(made, "again", "keras"))
+        yield Figure(
+            group="fit-jax",
+            name=title,
+            unit="%",
+            value=value,
+            target=MOST_OVERHEAD,
+            runs=len(made["arms"]["keras"]),
+            note=f"{low:.2f} % to {high:.2f} %; Keras beside itself {same:.2f} %; {_steps(made)}",
+        )
+
+
+def _of_epochs(made: dict[str, Any], arm: str, *others: str) -> tuple[float, float, float]:
+    """Of an arm's epochs to the mean of others' next to them, with its interval.
+
+    Without the first three, in which the step is built and the machine warms up.
+    """
+    arms = made["arms"]
+    rows = zip(arms[arm], *(arms[other] for other in others), strict=True)
+    ratios = [own_s / (sum(beside) / len(beside)) for own_s, *beside in rows][3:]
+    low, high = bootstrap_median([[value] for value in ratios])
+    return median(ratios), low, high
 
 
 def replicas(quick: bool) -> Iterator[Figure]:
@@ -87,7 +121,7 @@ def _steps(made: dict[str, Any]) -> str:
 
 
 def _job(devices: str, name: str, quick: bool) -> dict[str, Any]:
-    seconds_s = QUICK_S if quick else SECONDS_S[name] if devices == "one" else REPLICAS_S
+    seconds_s = QUICK_S if quick else REPLICAS_S if devices == "two" else SECONDS_S[name]
     words = [sys.executable, "-m", "benchmarks.loop", devices, name, str(seconds_s)]
     found: dict[str, Any] = json.loads(run(words, ENVIRONMENT).stdout.splitlines()[-1])
     return found

@@ -213,6 +213,39 @@ def test_kills_under_a_recipe_change_nothing(
     assert learned(finished(training)) == learned(whole(("pipeline",), *options))
 
 
+JAX = ("--backend", "jax")
+
+
+def test_on_jax_a_kill_and_ctrl_c_change_nothing(
+    tmp_path: Path, whole: Callable[..., Training]
+) -> None:
+    """In the middle of an epoch, then in validation; the run's folder knows the backend."""
+    training = Training(folder=tmp_path / "killed", kinds=("arrays",), options=JAX)
+    killed(training, Moment(line="arrays at 1 9\n"))
+    training.start()
+    training.wait_for(Moment(line="arrays validation 3\n"))
+    assert training.process
+    training.process.send_signal(signal.SIGINT)
+    code, out = training.ended()
+    assert code == 0, training.stderr()
+    assert "SIGTERM or Ctrl-C" in out
+    assert is_resumable(out)
+    assert training.left() == []
+    assert learned(finished(training)) == learned(whole(("arrays",), *JAX))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pipeline", "python"])
+def test_on_jax_kills_change_nothing_for_other_data(
+    kind: str, tmp_path: Path, whole: Callable[..., Training]
+) -> None:
+    training = Training(folder=tmp_path / "killed", kinds=(kind,), options=JAX)
+    chance = random.Random(SEED)
+    for epoch, number in ((0, 3), (2, 1), (4, 2)):
+        killed(training, random_moment(kind, epoch, number, chance))
+    assert learned(finished(training)) == learned(whole((kind,), *JAX))
+
+
 def check_first(found: dict[str, Any], expected: dict[str, Any]) -> None:
     """The arrays alone are learned as by a script that trains on other data after them."""
     assert found["script"]["arrays"] == expected["script"]["arrays"]

@@ -63,11 +63,20 @@ class Batches:
         Raises:
             UsageError: It cannot be shared by them, holds texts, or differs between processes.
         """
+        return tree.map_structure(self._one, self.seen(batch))
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is one device, to which Keras itself brings the batches."""
+        return self._world.distribution is None
+
+    def seen(self, batch: Batch) -> Value:
+        """Return a batch as it is, when it was looked at; raises ``UsageError`` as ``placed``."""
         leaves = [np.asarray(leaf) for leaf in tree.flatten(batch) if leaf is not None]
         if self._compare and not self.largest:
             self._check_first(leaves, self._compare)
         self.largest = max(self.largest, *(len(one) for one in leaves if one.ndim))
-        return tree.map_structure(self._one, batch)
+        return batch
 
     def _one(self, leaf: Tensor) -> Value:
         if leaf is None:
@@ -148,8 +157,13 @@ def _iterator_class(base: Value, batches: Batches) -> Value:
                 read = turns * self.steps_per_epoch
                 turns, done = divmod(read, size) if size else (0, read)
             _turn(self.data_adapter, turns)
-            for batch in islice(self.data_adapter.get_jax_iterator(), done, None):
-                yield batches.placed(batch)
+            left = islice(self.data_adapter.get_jax_iterator(), done, None)
+            if not batches.is_alone:
+                yield from map(batches.placed, left)
+                return
+            ahead = getattr(self, "_one_batch_ahead_iterator", None)  # as Keras does off the CPU
+            seen = map(batches.seen, left)
+            yield from ahead(seen) if ahead and jax.default_backend() != "cpu" else seen
 
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)

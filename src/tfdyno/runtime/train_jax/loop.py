@@ -223,7 +223,8 @@ class _Session(TrainSession):
             last: Number of the last step of the call, from 0.
         """
         done, self._is_unseen = last + 1, False
-        jax.block_until_ready(self.logs)  # no process is further ahead of the others
+        if self.consensus.is_joint:
+            jax.block_until_ready(self.logs)  # no process is further ahead of the others
         self._stepped(done, self._within(done) - self._within(self.place.step), self._new_logs)
         if not self.epoch_steps or done < self.epoch_steps:  # else the epoch's end does it
             self._between_steps()

@@ -32,7 +32,7 @@ class World:
 
     mesh: DeviceMesh
     distribution: Any
-    """Keras' own, which is set."""
+    """Keras' own, which is set; None on one device, where plain Keras has none."""
     rank: int = 0
     process_count: int = 1
 
@@ -65,11 +65,14 @@ def begin(
         _meet(addresses, rank)
     _check_cards(gpus)
     mesh = plan.whole_mesh(jax.device_count())
+    count = jax.process_count()
+    if count == jax.device_count() == 1 and not plan.splits_weights:
+        keras.distribution.set_distribution(None)  # steps over a mesh of one device take longer
+        return World(mesh=mesh, distribution=None, rank=rank)
     from tfdyno.runtime.train_jax.layout import distribution_of
 
     distribution = distribution_of(plan, mesh)
     keras.distribution.set_distribution(distribution)
-    count = jax.process_count()
     return World(mesh=mesh, distribution=distribution, rank=rank, process_count=count)
 
 
