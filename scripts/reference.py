@@ -18,6 +18,9 @@ import house
 import tfdyno
 from tfdyno.cli.main import tfdyno as group
 from tfdyno.cli.measure.bench_serve import bench_serve
+from tfdyno.core.recipe.recipe import Recipe, flat
+from tfdyno.core.recipe.recipe_words import MEANINGS
+from tfdyno.core.train import jax_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,9 +75,29 @@ def data_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def recipe_page() -> str:
+    """What each setting of a recipe means on TensorFlow, and what it is on JAX or why not."""
+    lines = ["| setting | on TensorFlow | on JAX |", "|---|---|---|"]
+    for name in flat(Recipe()):
+        there = jax_plan.MEANINGS.get(name, "")
+        if name in jax_plan.WITHOUT:
+            why, remedy = jax_plan.WITHOUT[name]
+            there = f"– refused: {why}; {remedy}"
+        cells = (f"`{name}`", MEANINGS[name], there)
+        lines.append(f"| {' | '.join(one.replace('|', chr(92) + '|') for one in cells)} |")
+    intro = (
+        "What every setting is on either of Keras' backends. On JAX the tests train what changes "
+        "the weights beside plain Keras with the same setting, and go on after a kill: they are "
+        "equal to the last bit. What goes together on TensorFlow is on "
+        "[its own page](../composition.md); on JAX `execution = graph` and a `remat` of bytes are "
+        "refused."
+    )
+    return "\n\n".join(["# Settings of a recipe", NOTE, intro, "\n".join(lines)]) + "\n"
+
+
 def pages() -> dict[Path, str]:
     """Every generated page with its text."""
-    result = {REFERENCE / "cli.md": command_page()}
+    result = {REFERENCE / "cli.md": command_page(), REFERENCE / "recipe.md": recipe_page()}
     if hasattr(tfdyno, "__all__"):
         result[REFERENCE / "api.md"] = api_page()
     if (DATA / "README.md").exists():
