@@ -167,7 +167,8 @@ class Clock(keras.callbacks.Callback):  # type: ignore[misc]
 class EpochClock(Clock):
     """Ends the turn with each epoch, on JAX: for a callback of batches Keras would wait for each.
 
-    What an epoch keeps at its end is behind the clock; that its last step is done is before it.
+    What an epoch keeps at its end is in the turn, behind the clock; that its last step is done is
+    before it. CPU time of the process, which alone runs then: what else the machine does is not in.
     """
 
     def on_train_begin(self, logs: Logs = None) -> None:
@@ -178,14 +179,18 @@ class EpochClock(Clock):
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Called by Keras."""
         if self.turns_s:
+            self.turns.end(self.number)
             self.turns.wait(self.number)
-        self._begun_s = time.perf_counter()
+        self._begun_s, self._cpu_s = time.perf_counter(), time.process_time()
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Called by Keras, when it has read the loss."""
-        self.turns_s.append(time.perf_counter() - self._begun_s)
-        self._spent_s += self.turns_s[-1]
+        self.turns_s.append(time.process_time() - self._cpu_s)
+        self._spent_s += time.perf_counter() - self._begun_s
         self._begun_s = time.perf_counter()
+
+    def on_train_end(self, logs: Logs = None) -> None:
+        """Called by Keras."""
         self.turns.end(self.number)
 
 

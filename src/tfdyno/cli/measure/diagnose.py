@@ -23,6 +23,7 @@ from tfdyno.cli.options import (
     recipe_from,
 )
 from tfdyno.cli.progress import progress_line
+from tfdyno.cli.train.jax_options import BACKEND, check_tensorflow
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
@@ -45,6 +46,7 @@ _NEED_FIX = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options(WorkloadOptions):
+    backend: str | None = BACKEND
     recipe: Path | None = RECIPE
     changes: tuple[str, ...] = SET
     steps: int | None = option(
@@ -158,8 +160,10 @@ def _request(options: _Options) -> DiagnoseRequest:
     for name, why in _NEED_FIX.items():
         if given(options, name) and not options.fix:
             raise UsageError(f"--{name} needs --fix", why=why, remedy="add --fix or leave it out")
+    workload = workload_from(options, options.code)
+    check_tensorflow(workload, options.backend, "diagnose")
     return DiagnoseRequest(
-        workload=workload_from(options, options.code),
+        workload=workload,
         recipe=recipe_from(options.recipe, typed(options.changes)),
         steps=options.steps or 0,
         seconds_s=options.seconds or 0.0,

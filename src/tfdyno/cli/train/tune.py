@@ -23,6 +23,7 @@ from tfdyno.cli.options import (
     recipe_from,
 )
 from tfdyno.cli.progress import progress_line
+from tfdyno.cli.train.jax_options import BACKEND, check_tensorflow
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
@@ -40,6 +41,7 @@ FAILED = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options(WorkloadOptions):
+    backend: str | None = BACKEND
     recipe: Path | None = RECIPE
     changes: tuple[str, ...] = SET
     space: tuple[str, ...] = many(
@@ -146,6 +148,7 @@ def _request(options: _Options) -> TuneRequest:
     from tfdyno.jobs.tune.request import DEFAULT_FOLDER, MOST_S, RUNS, TRIALS, TuneRequest
 
     workload = workload_from(options, options.code)
+    check_tensorflow(workload, options.backend, "tune")
     recipe = recipe_from(options.recipe, typed(options.changes))
     return TuneRequest(
         workload=workload,
