@@ -61,8 +61,8 @@ HEADINGS = {
         "The same for `tfdyno train --backend jax` beside plain Keras on JAX. Without a callback "
         "for batches Keras lets several steps be under way there, so the turns are epochs of some "
         "0.4 s, from their first batch to the loss that is read at their end; no checkpoints. CPU "
-        "time of the process: what the machine does besides does not count. Median of an epoch beside those next to it, with its 95 % interval; the first three "
-        "epochs do not count.",
+        "time of the process: what the machine does besides does not count. Median of an epoch "
+        "beside those next to it, with its 95 % interval; the first three epochs do not count.",
     ),
     "replicas": (
         "Train on two replicas",

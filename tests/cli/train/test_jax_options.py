@@ -96,21 +96,3 @@ def test_a_script_that_only_tensorflow_trains_is_told_before_it_is_submitted(
     assert "train.py cannot train on the JAX backend: line 3, tf.GradientTape: " in (
         capsys.readouterr().err
     )
-
-
-@pytest.mark.parametrize("command", ["tune", "diagnose"])
-@pytest.mark.parametrize("words", [("--backend", "jax"), ()])
-def test_what_measures_tensorflow_alone_never_runs_a_script_of_jax_there(
-    command: str, words: tuple[str, ...], capsys: pytest.CaptureFixture[str], folder: Path
-) -> None:
-    """By the option, or as the script itself says."""
-    (folder / "train.py").write_text(
-        'import os\nos.environ["KERAS_BACKEND"] = "jax"\nimport keras\n'
-    )
-    assert main([command, "train.py", *words]) == 2
-    error = capsys.readouterr().err
-    assert (
-        f"tfdyno {command} cannot run on the JAX backend: it measures TensorFlow's step; " in error
-    )
-    assert error.count("\n") == 1
-    assert [path.name for path in folder.iterdir() if path.is_dir()] == []

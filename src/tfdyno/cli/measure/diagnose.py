@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer, noted
+from tfdyno.cli.backend_options import BACKEND, check_tensorflow
 from tfdyno.cli.command import command, flag, given, group, option
 from tfdyno.cli.options import (
     HTML,
@@ -23,7 +24,6 @@ from tfdyno.cli.options import (
     recipe_from,
 )
 from tfdyno.cli.progress import progress_line
-from tfdyno.cli.train.jax_options import BACKEND, check_tensorflow
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language

@@ -11,7 +11,6 @@ from tfdyno.cli.options import Filled, OneOf, Whole
 from tfdyno.core.train.jax_plan import BACKENDS, MOST_HOST_DEVICES
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.workload import Workload
     from tfdyno.core.train.jax_plan import JaxPlan
 
 SPLITTING = ("mesh", "layout", "write_layout", "host_devices", "rules")
@@ -44,29 +43,6 @@ class JaxOptions:
         type=Whole("--host-devices", most=MOST_HOST_DEVICES), metavar="N",
         help="With jax on CPUs: devices that each process stands for.",
     )  # fmt: skip
-
-
-BACKEND = option(
-    "--backend", type=OneOf("backend", BACKENDS),
-    help="Of Keras; only tensorflow is measured, also where the code names jax.",
-)  # fmt: skip
-
-
-def check_tensorflow(workload: Workload, backend: str | None, command: str) -> None:
-    """Refuse what Keras would run on JAX; raises ``UsageError``.
-
-    Args:
-        workload: Whose code may name it.
-        backend: As typed; None: what the code or the variables name.
-        command: That knows TensorFlow alone.
-    """
-    import os
-
-    from tfdyno.core.train.jax_plan import refuse_jax
-    from tfdyno.jobs.train.backend import found_backend
-
-    if (backend or found_backend(workload, os.environ).name) == "jax":
-        refuse_jax(command)
 
 
 def jax_plan(options: JaxOptions, *, folder: str = "", found: str = "") -> JaxPlan | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from tfdyno.cli.answer import Answer, noted
+from tfdyno.cli.backend_options import BACKEND, check_tensorflow
 from tfdyno.cli.command import TEXT, command, flag, group, many, option
 from tfdyno.cli.options import (
     LANG,
@@ -23,7 +24,6 @@ from tfdyno.cli.options import (
     recipe_from,
 )
 from tfdyno.cli.progress import progress_line
-from tfdyno.cli.train.jax_options import BACKEND, check_tensorflow
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
