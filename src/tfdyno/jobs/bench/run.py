@@ -105,7 +105,7 @@ def _once(
 def _environment(asked: MeasureHere, recipe: Recipe) -> dict[str, str]:
     """Return the variables of the recipe, and those of the backend over them."""
     variables = recipe_environment(recipe)
-    return variables | (jax_environment(JaxPlan()) if asked.backend == "jax" else {})
+    return variables | (jax_environment(JaxPlan(), recipe) if asked.backend == "jax" else {})
 
 
 def _warmed(backend: Backend, variables: Mapping[str, str]) -> tuple[str, ...]:
