@@ -32,9 +32,13 @@ print("trains on", keras.backend.backend())
 model.fit(x, y, epochs=2, validation_data=(x, y))
 """
 LOOP = """
+import keras
 import tensorflow as tf
-@tf.function
-def step(x): return x
+class Own(keras.layers.Layer):
+    def call(self, x): return tf.nn.relu(x)
+model = keras.Sequential([keras.Input((8,)), Own()])
+model.compile("adam", "mse")
+model.fit([[1.0] * 8], [[1.0] * 8])
 """
 
 
@@ -145,4 +149,4 @@ def test_a_script_of_tensorflow_alone_is_told_with_its_line(
 ) -> None:
     (folder / "loop.py").write_text(LOOP)
     said = refused(capsys, "loop.py", "--backend", "jax")
-    assert "loop.py cannot train on the JAX backend: line 3 compiles by tf.function" in said
+    assert "loop.py cannot train on the JAX backend: line 5, tf.nn.relu: " in said
