@@ -11,6 +11,7 @@ from tfdyno.catalog.gpus import find
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import Recipe, diff
+from tfdyno.core.train.jax_plan import check_recipe
 from tfdyno.jobs.choose.estimate import EstimateRequest, estimate
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.recipe.auto import auto_recipe
@@ -86,6 +87,18 @@ def test_without_a_card_the_cpu_gets_what_is_right_for_it() -> None:
     assert (found.target, found.chosen, found.options) == ("the CPU of this machine", None, ())
     assert "1.2 to 1.8 times as long with XLA" in found.reasons["execution"]
     assert found.notes[0].startswith("No NVIDIA GPU was found: nothing was estimated.")
+
+
+def test_on_jax_only_settings_are_chosen_that_it_has() -> None:
+    here = on(NoNvml(), auto_recipe, MOBILENET, on_jax=True)
+    assert here.recipe == Recipe(precision="float32")
+    assert set(here.reasons) == {"precision"}
+    assert not [note for note in here.notes if "TensorFlow" in note]
+    card = sound(auto_recipe(MOBILENET, gpu=find("a100-sxm4-80gb"), count=4, on_jax=True))
+    check_recipe(card.recipe)
+    assert card.recipe.execution == "auto"
+    assert card.chosen
+    assert (card.chosen.execution, card.chosen.replicas) == ("xla", 1)
 
 
 @pytest.fixture

@@ -102,7 +102,9 @@ def _request(
             from tfdyno.jobs.holders.room import wait_for_room
 
             wait_for_room(visible, progress=progress)  # or it would be chosen for what is left
-        chosen = auto_recipe(workload, gpu=card, visible=visible, progress=progress)
+        chosen = auto_recipe(
+            workload, gpu=card, visible=visible, on_jax=jax is not None, progress=progress
+        )
         recipe = from_settings(changes, chosen.recipe)
         reasons = {name: why for name, why in chosen.reasons.items() if name not in changes}
         notes = (say("The recipe is for {target}.", target=chosen.target), *chosen.notes)

@@ -68,6 +68,15 @@ def does_not_fit(title: str, gpu: Gpu, kept_bytes: float, usable_bytes: float) -
     )
 
 
+def no_recipe_on_jax(title: str, gpu: Gpu) -> UsageError:
+    """Return what to say where not even one sample at a time fits, on JAX."""
+    return UsageError(
+        f"{title} fits {gpu.name} on the JAX backend at no batch that was weighed",
+        why="how much has to be computed again is planned for TensorFlow's steps alone",
+        remedy="try --set remat=blocks, or 'tfdyno memory --plan' for what else there is",
+    )
+
+
 def reasons_on_cpu(rules: RecipeRules) -> dict[str, str]:
     """Return why a CPU is given what it is given."""
     low, high = rules.xla_on_cpu_low_ratio, rules.xla_on_cpu_high_ratio

@@ -10,7 +10,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import MIB
 from tfdyno.core.choose.auto_recipe import AutoRecipe, Option
 from tfdyno.core.choose.hardware import Gpu
-from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.foretold import foretold, without_xla
 from tfdyno.jobs.choose.options import SUM_BYTES, Way, in_both_precisions
@@ -42,6 +42,8 @@ class _Case:
     """The cards of this machine; empty: planned for another."""
     seen: int = 0
     """How many cards a run of this user sees."""
+    on_jax: bool = False
+    """Whether Keras trains on JAX: XLA compiles every step, and no recipe shares it out."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -53,6 +55,8 @@ class _Case:
     def executions(self) -> tuple[str, ...]:
         """How the step can run, the script's own first."""
         trace = self.own.traced.trace
+        if self.on_jax:
+            return ("xla",)
         if self.own.xla_fails(self.gpu):
             return ("graph",)
         if trace.execution == "xla":
@@ -66,6 +70,7 @@ def auto_recipe(
     gpu: Gpu | None = None,
     count: int = 1,
     visible: str | None = None,
+    on_jax: bool = False,
     progress: Callable[[str], None] = silent,
 ) -> AutoRecipe:
     """Choose the settings that an estimate calls fastest, with the samples of an update held.
@@ -78,6 +83,7 @@ def auto_recipe(
         gpu: Plan for this card; None: for those of this machine, or its CPU.
         count: How many of ``gpu`` there are in one machine.
         visible: ``CUDA_VISIBLE_DEVICES`` of the run; this process' own when None.
+        on_jax: Whether Keras trains on JAX: the settings are those that it has there, for one card.
         progress: Called with a line at every stage.
 
     Raises:
@@ -88,27 +94,32 @@ def auto_recipe(
     if workload.mode != "train" or workload.kind == "step_function":
         what = f"there is no recipe for {workload.reference}"
         raise UsageError(what, why="a recipe is for a training run by fit")
+    if on_jax:
+        workload, count = replace(workload, software=workload.software or "jax"), 1
     if gpu is not None:
         check_vendor((gpu,))
         cards = told.cards_words(gpu, count)
         notes = [say("Planned for {cards}, not for this machine.", cards=cards)]
-        return _for_cards(workload, gpu=gpu, count=count, notes=notes, progress=progress)
+        return _for_cards(workload, gpu=gpu, count=count, notes=notes, on_jax=on_jax,
+                          progress=progress)  # fmt: skip
     seen = found_cards(visible=visible)
     if not seen:
-        return _for_cpu()
+        return _for_cpu(on_jax=on_jax)
     found = equal_cards(with_room(seen, visible=visible))
     notes = [told.left_out(one) for one in seen if one not in found]
     least = min(found, key=lambda one: one.gpu.usable_memory_bytes)
-    return _for_cards(workload, gpu=least.gpu, count=len(found), found=found, seen=len(seen),
-                      notes=notes, progress=progress)  # fmt: skip
+    return _for_cards(workload, gpu=least.gpu, count=1 if on_jax else len(found), found=found,
+                      seen=len(seen), notes=notes, on_jax=on_jax, progress=progress)  # fmt: skip
 
 
-def _for_cpu() -> AutoRecipe:
-    recipe = Recipe(precision="float32", execution="graph")
+def _for_cpu(*, on_jax: bool) -> AutoRecipe:
+    recipe = Recipe(precision="float32", execution="auto" if on_jax else "graph")
+    said = told.reasons_on_cpu(recipe_rules())
+    notes = told.NOTES_ON_CPU[:1] if on_jax else told.NOTES_ON_CPU  # the rest is TensorFlow's
     return AutoRecipe(
         recipe=recipe,
-        reasons=told.reasons_on_cpu(recipe_rules()),
-        notes=tuple(map(say, told.NOTES_ON_CPU)),
+        reasons={name: said[name] for name in diff(Recipe(), recipe)},
+        notes=tuple(map(say, notes)),
         target=say("the CPU of this machine"),
     )
 
@@ -119,18 +130,22 @@ def _for_cards(
     gpu: Gpu,
     count: int,
     notes: list[str],
+    on_jax: bool,
     progress: Callable[[str], None],
     found: tuple[FoundCard, ...] = (),
     seen: int = 0,
 ) -> AutoRecipe:
     own = predictor_for(workload, progress=progress)
     predictors = in_both_precisions(own, gpu, notes, progress)
-    case = _Case(gpu=gpu, count=count, predictors=predictors, found=found, seen=seen, notes=notes)
+    case = _Case(gpu=gpu, count=count, predictors=predictors, found=found, seen=seen, notes=notes,
+                 on_jax=on_jax)  # fmt: skip
     cards = told.cards_words(gpu, count)
     progress(say("weighing the settings for {cards}", cards=cards))
     options = _options(case)
     chosen = preferred(options, recipe_rules().least_gain_ratio)
     budget_bytes = 0
+    if chosen is None and on_jax:
+        raise told.no_recipe_on_jax(own.traced.trace.title, gpu)
     if chosen is None:
         chosen, budget_bytes = _least(case, options)
         options = (*options, chosen)
@@ -224,7 +239,7 @@ def _recipe(case: _Case, chosen: Option, budget_bytes: int) -> Recipe:
     names = ",".join(str(one.index) for one in case.found[: chosen.replicas])
     return Recipe(
         precision=chosen.precision if chosen.precision != own_policy else "",
-        execution=chosen.execution,
+        execution="auto" if case.on_jax else chosen.execution,
         batch_size=chosen.batch_size if is_split else 0,
         accumulation=chosen.accumulation,
         remat=f"{budget_bytes // MIB}MiB" if budget_bytes else "",
@@ -237,6 +252,8 @@ def _recipe(case: _Case, chosen: Option, budget_bytes: int) -> Recipe:
 def _strategy(case: _Case, chosen: Option) -> Strategy:
     if chosen.replicas > 1:
         return "mirrored"
+    if case.on_jax:
+        return ""
     return "single" if case.count > 1 or _under_strategy(case.own.traced.trace) else ""
 
 
