@@ -73,7 +73,7 @@ def no_recipe_on_jax(title: str, gpu: Gpu) -> UsageError:
     return UsageError(
         f"{title} fits {gpu.name} on the JAX backend at no batch that was weighed",
         why="how much has to be computed again is planned for TensorFlow's steps alone",
-        remedy="try --set remat=blocks, or 'tfdyno memory --plan' for what else there is",
+        remedy="try --set remat=blocks; tfdyno memory --plan says what else there is",
     )
 
 
