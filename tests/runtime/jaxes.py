@@ -44,6 +44,7 @@ import jax, keras
 found["start"] = {
     "mesh": str(split.mesh), "kind": type(split.distribution).__name__,
     "set": keras.distribution.distribution() is split.distribution,
+    "unused": [jax_start.unused_gpus(count) for count in (0, 1, 8)],
     "gpu": said(lambda: jax_start.begin(JaxPlan(), Recipe(), addresses=(), rank=0, gpus=2)),
     "software": jax_start.software(),
 }

@@ -36,6 +36,27 @@ def test_a_script_without_fit_is_told(tmp_path: Path) -> None:
         run_child(TRAIN_ON_JAX, request, timeout_s=300, env=variables())
 
 
+TINY = """
+import keras, numpy as np
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(np.ones((8, 2), "float32"), np.ones((8, 1), "float32"), batch_size=4)
+"""
+
+
+def test_gpus_that_jax_does_not_use_are_told_at_the_start_and_kept(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(TINY)
+    workload = Workload(reference=str(script), kind="script", mode="train")
+    training = Train(workload=workload, recipe=Recipe(seed=1), settings=RunSettings())
+    lines: list[str] = []
+    request = TrainOnJax(training=training, plan=JaxPlan(), seen_gpus=2)
+    made = run_child(TRAIN_ON_JAX, request, timeout_s=300, env=variables(), progress=lines.append)
+    (told_once,) = [line for line in lines if "JAX computes on the CPU" in line]
+    assert "this machine has 2 GPUs" in told_once
+    assert told_once in made.notes
+
+
 def failed(line: str, folder: Path) -> UsageError:
     """The error that a script of this line ends in, as ``measured_code`` makes it."""
     script = folder / "train.py"

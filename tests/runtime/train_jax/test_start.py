@@ -15,6 +15,15 @@ def test_jax_without_the_cards_of_the_plan_is_told() -> None:
     assert "pip install 'jax[cuda12]'" in looked("start")["gpu"]
 
 
+def test_gpus_beside_a_jax_that_has_none_are_told() -> None:
+    """Else a training would go on for days on the CPU."""
+    none, one, many = looked("start")["unused"]
+    assert none == []
+    told = "JAX computes on the CPU, though this machine has a GPU: "
+    assert one == [f"{told}pip install 'jax[cuda12]' on every node."]
+    assert "has 8 GPUs" in many[0]
+
+
 def test_the_versions_are_told() -> None:
     software = looked("start")["software"]
     assert software["jax"]

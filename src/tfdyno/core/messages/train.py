@@ -36,6 +36,8 @@ class TrainOnJax:
     rank: int = 0
     gpus: int = 0
     """That this process has to have."""
+    seen_gpus: int = 0
+    """NVIDIA GPUs that the machine shows: where JAX has none, it is told."""
 
 
 TRAIN = Child(module="tfdyno.runtime.train.child", request=Train, result=TrainOutcome)

@@ -52,9 +52,12 @@ def _trained(request: TrainOnJax, progress: child.Progress) -> TrainOutcome:
     asked, plan = request.training, request.plan
     workload, recipe = asked.workload, asked.recipe
     progress("importing JAX and Keras")
-    from tfdyno.runtime.train_jax.start import begin
+    from tfdyno.runtime.train_jax.start import begin, unused_gpus
 
     world = begin(plan, recipe, addresses=request.addresses, rank=request.rank, gpus=request.gpus)
+    notes = unused_gpus(request.seen_gpus)
+    for note in notes:
+        progress(note)
     from tfdyno.runtime.train.load import Loading
     from tfdyno.runtime.train_jax.loop import JaxTraining, train
 
@@ -70,6 +73,7 @@ def _trained(request: TrainOnJax, progress: child.Progress) -> TrainOutcome:
         settings=asked.settings,
         train=fit,
         data=asked.data,
+        notes=notes,
     )
     from tfdyno.runtime.recipe.apply import policy_of
 

@@ -140,6 +140,20 @@ def _check_cards(gpus: int) -> None:
         raise UsageError(what, remedy="look at CUDA_VISIBLE_DEVICES, or run tfdyno doctor there")
 
 
+def unused_gpus(seen: int) -> list[str]:
+    """Say that JAX computes on the CPU beside so many GPUs; nothing where it has one.
+
+    Args:
+        seen: NVIDIA GPUs that the machine shows to this process.
+    """
+    import jax
+
+    if not seen or jax.default_backend() == "gpu":
+        return []
+    cards = "a GPU" if seen == 1 else f"{seen} GPUs"
+    return [f"JAX computes on the CPU, though this machine has {cards}: {INSTALL_GPU}."]
+
+
 def distribution_held(notes: list[str]) -> AbstractContextManager[None]:
     """Let the user's code begin and set a distribution of its own to no effect.
 
