@@ -34,9 +34,10 @@ ASKED_FOR = (
 pytestmark = pytest.mark.tf
 
 
-def planned(asked: Asked) -> MemoryPlan:
+def planned(asked: Asked, *, told: list[str] | None = None) -> MemoryPlan:
     """The plan, checked for what every plan has to keep to."""
-    (plan,) = memory(asked).plans
+    lines = told if told is not None else []
+    (plan,) = memory(asked, progress=lines.append).plans
     for one in plan.options:
         option = one.option
         assert option.fits
@@ -225,7 +226,12 @@ hub = pytest.mark.skipif(find_spec("keras_hub") is None, reason="KerasHub is not
 def test_a_preset_that_no_card_trains_whole_is_trained_by_adapters() -> None:
     # 355 million weights with their gradients and AdamW are 5.7 GB; they alone are 1.4
     large = parse_reference("keras_hub:gpt2_medium_en", fine_tune=FineTune(sequence_length=64))
-    plan = planned(Asked(workload=large, gpus=(find("gtx-1050-ti"),), batch_size=4, plan=True))
+    told: list[str] = []
+    plan = planned(
+        Asked(workload=large, gpus=(find("gtx-1050-ti"),), batch_size=4, plan=True,
+              precision="float32"),
+        told=told,
+    )  # fmt: skip
     assert not plan.base.option.fits
     assert plan.chosen
     adapters = FineTune(sequence_length=64, lora_rank=8)
@@ -237,3 +243,5 @@ def test_a_preset_that_no_card_trains_whole_is_trained_by_adapters() -> None:
     assert "TensorFlow, by which it is traced, takes minutes for a preset." in "".join(plan.notes)
     (shared,) = plan.sharding
     assert shared.batch_size == 4
+    after = told[told.index("weighing LoRA 8 in float32") :]
+    assert not [line for line in after if line.startswith("tracing")]  # it was traced beside

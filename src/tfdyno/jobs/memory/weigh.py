@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shlex
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +14,7 @@ from tfdyno.catalog.families import keeps_dear
 from tfdyno.catalog.gpus import find
 from tfdyno.core.base import settings
 from tfdyno.core.base.codec import from_json, to_json
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.base.settings import Route
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.choose.hardware import Gpu
@@ -26,6 +28,7 @@ from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.estimate import DETAILED_CARDS, EstimateRequest, estimate
 from tfdyno.jobs.choose.predict import StepSettings, check_batch, check_vendor, predictor_for
 from tfdyno.jobs.choose.trace import Traced, code_digest
+from tfdyno.jobs.memory._fine_tunes import fine_tunes
 from tfdyno.jobs.memory._plan import memory_plan
 from tfdyno.jobs.memory._weighing import Wish
 from tfdyno.jobs.memory.fitting_batch import named_cards
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate
     from tfdyno.core.choose.memory_map import AllocatorNeed
     from tfdyno.core.choose.memory_plan import MemoryPlan
-    from tfdyno.core.choose.workload import Trace
+    from tfdyno.core.choose.workload import HubModel, Trace
     from tfdyno.jobs.choose.predict import Predictor
     from tfdyno.jobs.doctor.doctor import Examined
 
@@ -141,6 +144,8 @@ def _of_log(log: Examined) -> MemoryAnswer:
 
 
 def _of_workload(workload: Workload, asked: Asked, progress: Callable[[str], None]) -> MemoryAnswer:
+    if asked.plan and asked.precision and workload.hub:
+        _trace_ahead(workload, workload.hub, asked)
     own = predictor_for(
         workload,
         StepSettings(precision=asked.precision, execution=asked.execution),
@@ -179,6 +184,28 @@ def _of_workload(workload: Workload, asked: Asked, progress: Callable[[str], Non
         findings=tuple(memory_findings(cards, plans, answer.trace)),
         notes=answer.notes,
     )
+
+
+def _trace_ahead(workload: Workload, hub: HubModel, asked: Asked) -> None:
+    """Trace a preset's first other way to be trained while the preset itself is traced.
+
+    It takes as long, and is wanted next where the preset does not fit. What comes of it lies in
+    the cache; whoever wants it meanwhile waits for it there.
+    """
+    ways = fine_tunes(hub, 0)
+    if not ways:
+        return
+    ahead = replace(workload, hub=replace(hub, fine_tune=ways[0]))
+    settings_of_step = StepSettings(precision=asked.precision, execution=asked.execution)
+
+    def trace() -> None:
+        with contextlib.suppress(TfdynoError):  # who wants it is told
+            predictor_for(
+                ahead, settings_of_step, batch_size=asked.batch_size, fresh=asked.fresh,
+                progress=silent,
+            )  # fmt: skip
+
+    threading.Thread(target=trace, daemon=True).start()
 
 
 def memory_findings(
