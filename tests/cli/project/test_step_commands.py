@@ -29,7 +29,7 @@ def test_the_whole_loop_can_be_steps() -> None:
 @pytest.mark.parametrize(
     ("command", "writes"),
     [
-        ("train", {"output"}),
+        ("train", {"output", "write-layout"}),
         ("export", {"output", "html"}),
         ("data convert", {"destination"}),
         ("models add", {"store"}),
