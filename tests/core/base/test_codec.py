@@ -196,3 +196,33 @@ def test_toml_that_python_cannot_hold_is_told(text: str, said: str, tmp_path: Pa
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(UsageError, match=rf"a\.toml is not valid TOML: .*{said}"):
         codec.read_toml(tmp_path / "a.toml")
+
+
+AT_ONCE = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+from tfdyno.core.base.codec import from_builtins
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.estimate import Estimate
+from tfdyno.core.choose.memory_map import MemoryMap
+from tfdyno.core.choose.program import Program
+from tfdyno.core.choose.workload import Trace
+start = threading.Barrier(12)
+def read():
+    start.wait()
+    for kind in (Trace, Program, Estimate, MemoryMap):
+        try:
+            from_builtins({"unknown": 1, "kernels": [], "gpu": "x"}, kind)
+        except UsageError:
+            pass
+threads = [threading.Thread(target=read) for _ in range(12)]
+for one in threads: one.start()
+for one in threads: one.join()
+"""
+
+
+def test_threads_that_read_a_class_for_the_first_time_at_once_do_not_crash() -> None:
+    """Without the lock of ``learned`` about half of such processes died of a segmentation fault."""
+    codes = [subprocess.run([sys.executable, "-c", AT_ONCE], check=False).returncode
+             for _ in range(6)]  # fmt: skip
+    assert codes == [0] * 6

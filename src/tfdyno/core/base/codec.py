@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
+import threading
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
 
 Noun = TypeVar("Noun")
+_LEARNED: set[object] = set()
+_LEARNING = threading.Lock()
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
@@ -49,13 +52,26 @@ def from_json(data: bytes, kind: type[Noun], *, where: str = "JSON") -> Noun:
 def from_builtins(raw: object, kind: type[Noun], *, where: str = "data") -> Noun:
     """Convert dictionaries and lists into ``kind``; raises ``UsageError`` as ``from_json`` does."""
     try:
-        noun = msgspec.convert(raw, kind)
+        noun = msgspec.convert(raw, learned(kind))
     except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{where} has a wrong value", why=str(error)) from None
     unknown = _unknown_key(raw, msgspec.to_builtins(noun), "$")
     if unknown:
         raise UsageError(f"{where} has a key that tfdyno does not know", why=unknown)
     return noun
+
+
+def learned(kind: Noun) -> Noun:
+    """Return the class, which msgspec knows from here on: one thread at a time makes it known.
+
+    msgspec notes on a dataclass what its fields are before it has them all. Another thread that
+    decodes the same class for the first time meanwhile reads what is not there: the process dies.
+    """
+    if kind not in _LEARNED:
+        with _LEARNING:
+            msgspec.json.Decoder(kind)
+            _LEARNED.add(kind)
+    return kind
 
 
 def read_toml(path: Path) -> dict[str, Any]:

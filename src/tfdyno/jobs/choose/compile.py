@@ -9,7 +9,7 @@ import msgspec
 
 from tfdyno.catalog.families import driver_bytes_per_s, served_by
 from tfdyno.catalog.families import family as family_named
-from tfdyno.core.base.codec import from_json, to_json
+from tfdyno.core.base.codec import from_json, learned, to_json
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.choose.program import Program
 from tfdyno.core.messages.compile import (
@@ -232,7 +232,9 @@ def _compiled(
 
 def _stored(folder: Path) -> Program | None:
     try:
-        return msgspec.json.decode((folder / "program.json").read_bytes(), type=Program | None)
+        return msgspec.json.decode(
+            (folder / "program.json").read_bytes(), type=learned(Program | None)
+        )
     except FileNotFoundError:
         return None
 

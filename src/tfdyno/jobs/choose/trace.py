@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tfdyno.catalog.generations import lowering_of, newest, software, software_from
-from tfdyno.core.base.codec import from_json, to_json
+from tfdyno.core.base.codec import from_json, learned, to_json
 from tfdyno.core.base.errors import Failure, UsageError
 from tfdyno.core.base.version import PACKAGE
 from tfdyno.core.choose.estimate import Estimate
@@ -145,7 +145,9 @@ def kept_trace(workload: Workload, *, batch_size: int | None = None) -> Traced |
 
 def _read(folder: Path, software: Software) -> Traced:
     programs: dict[str, Any] = {
-        name: msgspec.json.decode((folder / f"{name}.json").read_bytes(), type=Program | None)
+        name: msgspec.json.decode(
+            (folder / f"{name}.json").read_bytes(), type=learned(Program | None)
+        )
         for name in _PROGRAMS
     }
     return Traced(
@@ -320,7 +322,7 @@ def _current(folder: Path) -> bool:
         noted = (folder / "depends.json").read_bytes()
     except FileNotFoundError:  # of an older release
         return False
-    return hold(msgspec.json.decode(noted, type=Dependencies))
+    return hold(msgspec.json.decode(noted, type=learned(Dependencies)))
 
 
 def software_for(workload: Workload, python: str) -> Software:
