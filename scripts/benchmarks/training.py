@@ -11,7 +11,9 @@ from benchmarks.figure import Figure
 from tfdyno.model.measure.statistics import bootstrap_median, median
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    Ratio = tuple[float, float, float]
 
 MODELS = {"mlp": "tiny MLP", "cnn": "small CNN", "transformer": "small transformer"}
 ON_JAX = {"wide": "wide MLP"}
@@ -27,37 +29,27 @@ ENVIRONMENT = {"PYTHONPATH": "scripts", "CUDA_VISIBLE_DEVICES": "-1"}
 
 def overhead(quick: bool) -> Iterator[Figure]:
     """Per cent that a step takes longer than in Keras' fit, on one device."""
-    for name, title in MODELS.items():
-        try:
-            made = _job("one", name, quick)
-        except Failed as reason:
-            yield Figure(group="fit", name=title, unit="%", value=None, note=str(reason))
-            continue
-        value, low, high = (100 * (ratio - 1) for ratio in _ratio(made, "loop", "keras", "again"))
-        same, _, _ = (100 * (ratio - 1) for ratio in _ratio(made, "again", "keras", "keras"))
-        yield Figure(
-            group="fit",
-            name=title,
-            unit="%",
-            value=value,
-            target=MOST_OVERHEAD,
-            runs=len(made["arms"]["keras"]),
-            note=f"{low:.2f} % to {high:.2f} %; Keras beside itself {same:.2f} %; {_steps(made)}",
-        )
+    return _beside_fit("fit", "one", MODELS, _ratio, quick)
 
 
 def overhead_on_jax(quick: bool) -> Iterator[Figure]:
     """The same on JAX, where the steps of an epoch are under way together: by epochs."""
-    for name, title in ON_JAX.items():
+    return _beside_fit("fit-jax", "jax", ON_JAX, _of_epochs, quick)
+
+
+def _beside_fit(
+    group: str, devices: str, models: dict[str, str], ratio_of: Callable[..., Ratio], quick: bool
+) -> Iterator[Figure]:
+    for name, title in models.items():
         try:
-            made = _job("jax", name, quick)
+            made = _job(devices, name, quick)
         except Failed as reason:
-            yield Figure(group="fit-jax", name=title, unit="%", value=None, note=str(reason))
+            yield Figure(group=group, name=title, unit="%", value=None, note=str(reason))
             continue
-        value, low, high = (100 * (one - 1) for one in _of_epochs(made, "loop", "keras", "again"))
-        same, *_ = (100 * (one - 1) for one in _of_epochs(made, "again", "keras"))
+        value, low, high = (100 * (one - 1) for one in ratio_of(made, "loop", "keras", "again"))
+        same, *_ = (100 * (one - 1) for one in ratio_of(made, "again", "keras"))
         yield Figure(
-            group="fit-jax",
+            group=group,
             name=title,
             unit="%",
             value=value,
@@ -67,7 +59,7 @@ def overhead_on_jax(quick: bool) -> Iterator[Figure]:
         )
 
 
-def _of_epochs(made: dict[str, Any], arm: str, *others: str) -> tuple[float, float, float]:
+def _of_epochs(made: dict[str, Any], arm: str, *others: str) -> Ratio:
     """Of an arm's epochs to the mean of others' next to them, with its interval.
 
     Without the first three, in which the step is built and the machine warms up.
@@ -99,7 +91,7 @@ def replicas(quick: bool) -> Iterator[Figure]:
             )
 
 
-def _ratio(made: dict[str, Any], arm: str, *others: str) -> tuple[float, float, float]:
+def _ratio(made: dict[str, Any], arm: str, *others: str) -> Ratio:
     """Of an arm's turns to the mean of others' next to them, with its interval over epochs.
 
     Without the first epoch, which builds, and the turns in which an epoch ends.

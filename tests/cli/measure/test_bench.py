@@ -7,19 +7,22 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from tests.view.choose.test_html import result
 
 from tfdyno.cli.main import main
-from tfdyno.cli.measure.bench import _against
+from tfdyno.cli.measure.bench import _backend, _comparable
 from tfdyno.core.base.codec import from_json
+from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import Verdict
 from tfdyno.core.measure.measurement_document import measurement_of
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.store.results import Results
+
+if TYPE_CHECKING:
+    from tfdyno.core.measure.software import Backend
 
 SCRIPT = """
 import keras, numpy
@@ -287,20 +290,47 @@ def test_a_backend_that_cannot_run_it_is_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("backend", "against", "found"),
+    ("backend", "other", "execution"),
+    [("tensorflow", "jax", "auto"), ("jax", "jax", "graph"), ("tensorflow", "tensorflow", "graph"),
+     ("jax", "tensorflow", "graph")],
+)  # fmt: skip
+def test_the_execution_of_tensorflow_is_not_asked_of_jax(
+    backend: Backend, other: Backend, execution: str
+) -> None:
+    assert _comparable(Recipe(execution="graph"), backend, other).execution == execution
+
+
+@pytest.mark.parametrize(
+    ("asked", "other", "variable", "found"),
     [
-        ("tensorflow", ("backend=jax",), (Recipe(), "jax")),
-        ("jax", ("backend=jax",), (Recipe(execution="graph"), "jax")),
-        ("tensorflow", ("batch_size=8",), (Recipe(execution="graph", batch_size=8), "tensorflow")),
-        ("jax", ("backend=tensorflow",), (Recipe(execution="graph"), "tensorflow")),
-        ("tensorflow", (), (None, "tensorflow")),
+        (None, "", "", "tensorflow"),
+        (None, "", "jax", "jax"),
+        ("tensorflow", "", "jax", "tensorflow"),
+        (None, "jax", "jax", "tensorflow"),
+        (None, "tensorflow", "", "jax"),
+        ("jax", "jax", "", "jax"),
     ],
 )
-def test_the_execution_of_tensorflow_is_not_asked_of_jax(
-    backend: str, against: tuple[str, ...], found: tuple[Recipe | None, str]
+def test_the_backend_is_that_of_the_code_unless_two_are_compared(
+    asked: str | None, other: str, variable: str, found: str, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("KERAS_BACKEND", variable)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    script = tmp_path / "train.py"
+    script.write_text("import keras\n")
+    workload = Workload(reference=str(script), kind="script")
+    assert _backend(asked, other, workload)[0] == found
+
+
+def test_a_script_that_names_jax_is_measured_on_jax_and_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    options: Any = SimpleNamespace(backend=backend, against=against)
-    assert _against(options, Recipe(execution="graph")) == found
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    script = tmp_path / "train.py"
+    script.write_text('import os\nos.environ["KERAS_BACKEND"] = "jax"\nimport keras\n')
+    backend, note = _backend(None, "", Workload(reference=str(script), kind="script"))
+    assert (backend, "line 2 of train.py" in note) == ("jax", True)
 
 
 def test_a_python_without_jax_is_one_sentence(folder: Path, tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.tf
 RECIPE = {"steps_per_execution": 3, "accumulation": 2, "clip_norm": 1.0, "seed": 1}
 
 
-def measured(folder: Path, run: Run) -> MeasuredRun:
+def measured(folder: Path, run: Run, *, seen_gpus: int = 0) -> MeasuredRun:
     """The result of one run on JAX."""
-    request = replace(request_of(folder, run), backend="jax")
+    request = replace(request_of(folder, run), backend="jax", seen_gpus=seen_gpus)
     return run_child(RUN, request, timeout_s=300, env=variables(), doing="measuring train.py")
 
 
@@ -30,7 +30,7 @@ def measured(folder: Path, run: Run) -> MeasuredRun:
 def plain(tmp_path_factory: pytest.TempPathFactory) -> MeasuredRun:
     code = MODEL + "model().fit(x, y, batch_size=16)\nraise RuntimeError('nothing after it runs')\n"
     run = Run(code=code, recipe=RECIPE, protocol={"most_s": 2.0})
-    return measured(tmp_path_factory.mktemp("plain"), run)
+    return measured(tmp_path_factory.mktemp("plain"), run, seen_gpus=1)
 
 
 def test_a_script_is_measured_as_it_is_on_jax(plain: MeasuredRun) -> None:
@@ -39,6 +39,12 @@ def test_a_script_is_measured_as_it_is_on_jax(plain: MeasuredRun) -> None:
     assert (task.parameter_count, task.samples_per_epoch) == (8 * 4 + 4, 200)
     assert plain.software["jax"]
     assert plain.software["device"] == "cpu"
+
+
+def test_a_gpu_that_jax_leaves_unused_is_told(plain: MeasuredRun) -> None:
+    told = [note for note in plain.task.notes if "JAX computes on the CPU" in note]
+    assert told
+    assert "this machine has a GPU" in told[0]
 
 
 def test_its_run_is_whole(plain: MeasuredRun) -> None:

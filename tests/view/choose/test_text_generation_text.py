@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from tests.advice import estimate, exactly
+from tests.advice import GIB, estimate, exactly
 from tests.core.choose.test_text_generation import generation
 from tests.view.choose.test_estimate_text import TRACE
 
@@ -21,8 +21,14 @@ def test_the_first_sentence_is_the_answer() -> None:
     text = text_generation_text([MADE], PREFILL, NAMES)
     assert " ".join(text.split("\n\n")[0].split()) == (
         "gpt2_base_en on L4 makes 100 tokens from a prompt of 512, 4 at a time, in 2.5 s (2 s to "
-        "3.1 s): 160 tokens per second. 10.0 of 80 GiB, unverified on a device."
+        "3.1 s): 160 tokens per second. Fits: 10.0 of 80 GiB, unverified on a device."
     )
+
+
+def test_what_does_not_fit_is_no_good_answer() -> None:
+    none = replace(MADE, token=estimate(fits="no", device_memory_bytes=exactly(90 * GIB)))
+    told = " ".join(text_generation_text([none], PREFILL, NAMES).split())
+    assert "tokens per second. Does not fit: 90.0 of 80 GiB" in told
 
 
 def test_what_it_rests_on_is_told() -> None:

@@ -15,11 +15,12 @@ from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
 
-NEW_TOKENS = 128
-
 if TYPE_CHECKING:
     from tfdyno.jobs.choose.estimate import Answer as Estimated
     from tfdyno.jobs.choose.estimate import EstimateRequest
+
+NEW_TOKENS = 128
+"""Of an answer whose length was not named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,12 +32,14 @@ from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_f
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
+from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.measure.measurement import DataMode, Protocol
 from tfdyno.core.recipe.recipe import from_settings, typed
 from tfdyno.core.train.jax_plan import BACKENDS, backend_named, check_backend
 from tfdyno.words.base.language import ENGLISH, answering, say, spoken
 
 if TYPE_CHECKING:
+    from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
     from tfdyno.core.measure.measurement_document import MeasurementReport as Side
     from tfdyno.core.measure.software import Backend
@@ -88,10 +91,11 @@ class _Options(WorkloadOptions):
         help="Measure in turns with the same run that has this setting; many. backend=jax: with "
         "the same run on JAX.",
     )  # fmt: skip
-    backend: str = option(
-        type=OneOf("backend", BACKENDS), default="tensorflow", show_default=True,
-        help="Of Keras, for the code as it is.",
-    )  # fmt: skip
+    backend: str | None = option(
+        type=OneOf("backend", BACKENDS),
+        help="Of Keras.  [default: the other than that of --against, else as the code or "
+        "KERAS_BACKEND sets it, else tensorflow]",
+    )
     batch_size: int | None = option(type=Whole("batch size"), help="Samples per replica.")
     precision: str | None = option(
         type=OneOf("precision", settings.PRECISIONS), help="As a setting."
@@ -151,7 +155,7 @@ def bench(options: _Options) -> Answer:
     from tfdyno.view.bench.page import bench_page
     from tfdyno.view.bench.text import report_text
 
-    request = _request(options)
+    request, note = _request(options)
     check(request)
     if options.container:
         if "jax" in (request.backend, request.against_backend):
@@ -164,6 +168,8 @@ def bench(options: _Options) -> Answer:
         check_ending(options.export)
     check_writable(options.export, options.html)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
+        if note:
+            progress(Lasting(note))
         measured = measure(request, progress=progress)
     sides, comparison = _told(measured)
     folder = str(request.folder or default_folder())
@@ -177,17 +183,25 @@ def bench(options: _Options) -> Answer:
     )
 
 
-def _request(options: _Options) -> BenchRequest:
+def _request(options: _Options) -> tuple[BenchRequest, str]:
+    """Return what is asked, and what is to be told of the backend that was found."""
     from tfdyno.jobs.bench.bench import BenchRequest, default_data
 
     workload = workload_from(options, options.code, mode=options.mode)
     recipe = _recipe(options)
-    against, against_backend = _against(options, recipe)
-    return BenchRequest(
+    changes = dict(typed(options.against))
+    named = str(changes.pop("backend", ""))
+    other = check_backend(named, ()) if named else ""
+    backend, note = _backend(options.backend, other, workload)
+    against, against_backend = None, backend
+    if options.against:
+        against_backend = backend_named(other) if other else backend
+        against = from_settings(changes, _comparable(recipe, backend, against_backend))
+    request = BenchRequest(
         workload=workload,
         recipe=recipe,
         against=against,
-        backend=backend_named(options.backend),
+        backend=backend,
         against_backend=against_backend,
         protocol=_protocol(options, options.data or default_data(workload)),
         folder=Path(options.output) if options.output else None,
@@ -195,23 +209,35 @@ def _request(options: _Options) -> BenchRequest:
         label=options.label or "",
         wait_free=options.wait_free,
     )
+    return request, note
 
 
-def _against(options: _Options, recipe: Recipe) -> tuple[Recipe | None, Backend]:
-    """Return the other side and its backend; None: there is no other.
+def _backend(asked: str | None, other: str, workload: Workload) -> tuple[Backend, str]:
+    """Return the backend of the first side, and what is to be told of it.
 
-    JAX compiles every step with XLA: an execution of the first side that says otherwise is its own.
+    Args:
+        asked: As typed; None: no option names one.
+        other: That of the other side, where that names one.
+        workload: Whose code may name one.
 
     Raises:
-        UsageError: A setting is not possible.
+        UsageError: The code names one that is not measured.
     """
-    if not options.against:
-        return None, backend_named(options.backend)
-    changes = dict(typed(options.against))
-    backend = backend_named(check_backend(str(changes.pop("backend", options.backend)), ()))
-    if backend != options.backend and recipe.execution == "graph" and backend == "jax":
-        recipe = replace(recipe, execution="auto")
-    return from_settings(changes, recipe), backend
+    if asked:
+        return backend_named(asked), ""
+    if other:
+        return ("tensorflow" if other == "jax" else "jax"), ""
+    from tfdyno.jobs.train.backend import found_backend
+
+    found = found_backend(workload, os.environ)
+    return backend_named(found.name), found.note
+
+
+def _comparable(recipe: Recipe, backend: Backend, other: Backend) -> Recipe:
+    """Return the recipe for the other side: on JAX the execution of TensorFlow says nothing."""
+    if other != backend and other == "jax" and recipe.execution == "graph":
+        return replace(recipe, execution="auto")
+    return recipe
 
 
 def _recipe(options: _Options) -> Recipe:

@@ -44,9 +44,14 @@ class TextGeneration:
         return self.prefill.device_memory_bytes.each(self.token.device_memory_bytes, max)
 
     @property
+    def fuller(self) -> Estimate:
+        """The call that fits less surely."""
+        return min(self.prefill, self.token, key=lambda one: _WORST.index(one.fits))
+
+    @property
     def fits(self) -> Literal["yes", "no", "unverified", "may not"]:
         """Whether both calls fit, as ``Estimate.fits`` says it."""
-        return min((self.prefill.fits, self.token.fits), key=_WORST.index)
+        return self.fuller.fits
 
     @property
     def max_batch_size(self) -> int | None:

@@ -49,6 +49,8 @@ class MeasureRun:
     first_weights: str = ""
     """File of the weights to begin with, made where it is not there; the first results are kept
     then. Empty: it begins with its own."""
+    seen_gpus: int = 0
+    """NVIDIA GPUs that the machine shows: where JAX has none, it is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

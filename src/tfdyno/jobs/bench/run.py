@@ -25,6 +25,7 @@ from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.compiled.flags import own_choice
 from tfdyno.jobs.compiled.keeping import Compiling, Kept, with_programs
+from tfdyno.jobs.holders.found_cards import found_cards
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
 from tfdyno.jobs.train.jax_run import jax_environment
@@ -142,6 +143,7 @@ def _measured(
                 protocol=protocol,
                 backend=asked.backend,
                 first_weights=asked.first_weights,
+                seen_gpus=len(found_cards(visible=visible)) if on_jax else 0,
             ),
             progress=progress,
             timeout_s=START_LIMIT_S + (EPOCHS_LIMIT_S if protocol.epochs else protocol.most_s),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +14,9 @@ from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.exact import add_cached
 from tfdyno.jobs.choose.predict import StepSettings, check_batch, check_vendor, predictor_for
 from tfdyno.model.choose.backend_speed import fastest, speed_of
-from tfdyno.rules.jax.project import causes, effect_of, judged
+from tfdyno.rules.jax.project import cause_of, first_stop
 from tfdyno.words.base.language import spoken
+from tfdyno.words.memory.basis import typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tfdyno.jobs.choose.predict import Predictor
 
-_BESIDE = frozenset({"saved", "backend_set", "no_keras", "keras2", "tensor_method"})
-"""Causes that are no matter of what ``bench`` runs on JAX."""
 JAX = "jax"
 
 
@@ -108,14 +106,11 @@ def bench_command(request: BackendsRequest, card: BackendsOnCard, execution: str
         "--fit": str(workload.fit_number) if workload.fit_number != 1 else "",
         "--python": workload.python,
     }
-    words = ["tfdyno", "bench", workload.reference]
-    words += [word for name, value in options.items() if value for word in (name, value)]
+    words = [word for name, value in options.items() if value for word in (name, value)]
     for shape in workload.input_shapes:
         words += ["--input-shape", ",".join(map(str, shape))]
     words += ["--unsafe"] if workload.allow_unsafe else []
-    words += ["--against", "backend=jax"]
-    words += ["--", *workload.script_arguments] if workload.script_arguments else []
-    return shlex.join(words)
+    return typed("bench", workload, *words, "--against", "backend=jax")
 
 
 def _predictor(
@@ -140,20 +135,11 @@ def _stop(workload: Workload, predictor: Predictor) -> BackendStep:
     """Return the way on JAX with what stands against it, if anything does."""
     step = BackendStep(backend="jax", execution="xla")
     path = Path(workload.reference.partition(":")[0])
-    if path.suffix == ".py" and path.is_file():
-        text = path.read_text(errors="replace")
-        found, _ = judged([path.name], lambda _name: text)
-        ranks = {one.id.partition(".")[2]: one for one in causes()}
-        stops = [
-            one for each in found for one in each.finds
-            if one.cause not in _BESIDE and effect_of(one.cause) == "stops"
-        ]  # fmt: skip
-        if stops:
-            first = min(stops, key=lambda one: (ranks[one.cause].rank, one.line))
-            why = ranks[first.cause].why
-            told = why.zh if spoken() == "zh" else why.en
-            return replace(step, obstacle="script", names=first.name, file=str(path),
-                           line=first.line, why=told.rstrip(".。"))  # fmt: skip
+    if first := first_stop(path):
+        why = cause_of(first.cause).why
+        told = why.zh if spoken() == "zh" else why.en
+        return replace(step, obstacle="script", names=first.name, file=str(path),
+                       line=first.line, why=told.rstrip(".。"))  # fmt: skip
     if workload.kind == "step_function":
         return replace(step, obstacle="step", names=workload.reference)
     trace = predictor.traced.trace

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from tfdyno.core.base.codec import to_builtins, to_json, write_atomic
+from tfdyno.core.base.codec import learned, to_builtins, to_json, write_atomic
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.choose.workload import Workload
@@ -231,7 +231,7 @@ def _known(found: Compiler, store: ProgramStore) -> frozenset[str]:
 
 def _times(data: bytes) -> StepTimes:
     try:
-        return msgspec.json.decode(data, type=StepTimes) if data else StepTimes()
+        return msgspec.json.decode(data, type=learned(StepTimes)) if data else StepTimes()
     except msgspec.DecodeError:
         return StepTimes()
 

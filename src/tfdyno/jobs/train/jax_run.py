@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.cluster.cluster import NO_CARD
-from tfdyno.rules.jax.project import causes, effect_of, judged
+from tfdyno.rules.jax.project import cause_of, first_stop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,13 +17,10 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.train.jax_plan import JaxPlan
-    from tfdyno.rules.causes import Cause
 
 DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 HOST_DEVICES = "--xla_force_host_platform_device_count"
 _GIVEN = re.compile(rf"{HOST_DEVICES}=(\d+)")
-_BESIDE = frozenset({"saved", "backend_set", "no_keras", "keras2", "tensor_method"})
-"""Causes that are no matter of what the trainer runs: the backend is set, and fit is its own."""
 
 
 def jax_environment(
@@ -70,26 +67,15 @@ def check_script(workload: Workload) -> None:
         workload: Whose file is read; of what it imports from beside it, only what that is.
     """
     path = Path(workload.reference.partition(":")[0])
-    if path.suffix != ".py" or not path.is_file():
+    first = first_stop(path)
+    if first is None:
         return
-    text = path.read_text(errors="replace")
-    found, _ = judged([path.name], lambda _name: text)  # what does not parse, running it will tell
-    stops = [
-        one for each in found for one in each.finds
-        if one.cause not in _BESIDE and effect_of(one.cause) == "stops"
-    ]  # fmt: skip
-    if stops:
-        first = min(stops, key=lambda one: (_cause(one.cause).rank, one.line))
-        cause = _cause(first.cause)
-        step = cause.fix[0].text
-        told = step.en.rstrip(".") if step else ""
-        remedy = f"write instead: {first.instead}" if first.instead else told[:1].lower() + told[1:]
-        raise UsageError(
-            f"{path} cannot train on the JAX backend",
-            why=f"line {first.line}, {first.name}: {cause.why.en.rstrip('.')}",
-            remedy=f"{remedy}; every line: tfdyno doctor --code {path} --to jax",
-        )
-
-
-def _cause(name: str) -> Cause:
-    return next(one for one in causes() if one.id == f"move.{name}")
+    cause = cause_of(first.cause)
+    step = cause.fix[0].text
+    told = step.en.rstrip(".") if step else ""
+    remedy = f"write instead: {first.instead}" if first.instead else told[:1].lower() + told[1:]
+    raise UsageError(
+        f"{path} cannot train on the JAX backend",
+        why=f"line {first.line}, {first.name}: {cause.why.en.rstrip('.')}",
+        remedy=f"{remedy}; every line: tfdyno doctor --code {path} --to jax",
+    )

@@ -29,7 +29,6 @@ _OF_MEMORY = (
     "process_memory_bytes", "rematerialisation", "max_batch_rematerialisation",
 )  # fmt: skip
 NO_GPU = say_later("No time or memory: there is no GPU here. Name one with --gpu.")
-ON_JAX = say_later("The estimate is of TensorFlow's step under XLA: that of JAX may differ.")
 
 
 def preview(
@@ -57,6 +56,8 @@ def preview(
     card = find(gpu) if gpu else cards[0].gpu if cards else None
     replicas = recipe.replica_count(len(cards))
     workload, batch_size = request.workload, recipe.batch_size
+    if request.jax:
+        workload = replace(workload, software="jax")
     found: Estimate | None = None
     notes: tuple[str, ...] = ()
     if card is None:
@@ -69,7 +70,7 @@ def preview(
             batch_size=batch_size or _share(workload, replicas, progress),
             replicas=(replicas,),
             precision=recipe.precision if recipe.precision in PRECISIONS else "",
-            execution=_execution(recipe, is_on_jax=request.jax is not None),
+            execution="" if recipe.execution == "auto" else recipe.execution,
         )
         answer = estimating.estimate(asked, progress=progress)
         traced, found, notes = answer.trace, answer.estimates[0], answer.notes
@@ -94,17 +95,8 @@ def preview(
         goes_on=settings.resume,
         estimate=found,
         gpu_name=card.name if card else "",
-        notes=(*notes, *traced.warnings, *_left_out(recipe, found), *_of_jax(request, found)),
+        notes=(*notes, *traced.warnings, *_left_out(recipe, found)),
     )
-
-
-def _execution(recipe: Recipe, *, is_on_jax: bool) -> str:
-    """Return how the step is run; empty: as Keras chooses. JAX compiles every step with XLA."""
-    return "xla" if is_on_jax else "" if recipe.execution == "auto" else recipe.execution
-
-
-def _of_jax(request: TrainRequest, found: Estimate | None) -> tuple[str, ...]:
-    return (say(ON_JAX),) if request.jax and found else ()
 
 
 def _share(workload: Workload, replicas: int, progress: Callable[[str], None]) -> int:

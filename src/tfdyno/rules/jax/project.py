@@ -32,6 +32,8 @@ _ROUNDS = 3
 _EFFECTS: dict[str, Effect] = {"error": "stops", "warning": "results", "note": "speed"}
 _UNKNOWN = "un"
 """Begins the names of causes of which the effect cannot be told."""
+_BESIDE = frozenset({"saved", "backend_set", "no_keras", "keras2", "tensor_method"})
+"""Causes that are no matter of what is run on JAX: the backend is set, and fit is Keras' own."""
 _LIKELY = frozenset({"branch", "tensor_method", "one_card", "new_shapes", "strings"})
 
 
@@ -56,11 +58,33 @@ def _causes() -> tuple[Cause, ...]:
     return read_group(GROUP, path.read_text(encoding="utf-8"))
 
 
+def cause_of(name: str) -> Cause:
+    """Return the cause of a place, by its name without the group."""
+    return next(one for one in causes() if one.id == f"{GROUP}.{name}")
+
+
 def effect_of(cause: str) -> Effect:
     """Return what a place of a cause does to the move."""
-    if cause.startswith(_UNKNOWN):
-        return "unknown"
-    return _EFFECTS[next(one.severity for one in causes() if one.id == f"{GROUP}.{cause}")]
+    return "unknown" if cause.startswith(_UNKNOWN) else _EFFECTS[cause_of(cause).severity]
+
+
+def first_stop(script: Path) -> Find | None:
+    """Return what most of all keeps Keras from running a script on JAX; None: nothing found does.
+
+    What it imports from beside it is not read; what does not parse, running it will tell.
+
+    Args:
+        script: The file; None is returned of what is no file of Python.
+    """
+    if script.suffix != ".py" or not script.is_file():
+        return None
+    text = script.read_text(errors="replace")
+    found, _ = judged([script.name], lambda _name: text)
+    stops = [
+        one for each in found for one in each.finds
+        if one.cause not in _BESIDE and effect_of(one.cause) == "stops"
+    ]  # fmt: skip
+    return min(stops, key=lambda one: (cause_of(one.cause).rank, one.line), default=None)
 
 
 def judged(

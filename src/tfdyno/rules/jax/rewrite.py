@@ -11,13 +11,12 @@ from tfdyno.rules.jax import header
 from tfdyno.rules.jax.calls import call_patches
 from tfdyno.rules.jax.keras_calls import pipeline
 from tfdyno.rules.jax.methods import shape_texts
-from tfdyno.rules.jax.project import causes, effect_of
+from tfdyno.rules.jax.project import cause_of, effect_of
 from tfdyno.rules.rewrite.diff import unified
 from tfdyno.rules.rewrite.draft import Draft
 from tfdyno.rules.rewrite.source_text import Patch, argument_patches
 
 if TYPE_CHECKING:
-    from tfdyno.rules.causes import Cause
     from tfdyno.rules.jax.finds import File, Find
     from tfdyno.rules.jax.project import Judged
 
@@ -61,7 +60,7 @@ def moved(one: Judged, path: str) -> Migration:
 
 
 def _hand(draft: Draft, found: Find) -> None:
-    cause = _cause(found.cause)
+    cause = cause_of(found.cause)
     step = cause.fix[0].text
     remedy = f"instead: {found.instead}" if found.instead else _lower(step.en if step else "")
     draft.hand(found.node, f"{found.name}: {_lower(cause.why.en)}", remedy)
@@ -73,10 +72,6 @@ def _lower(sentence: str) -> str:
     first = text.split(" ")[0]
     is_name = first.isupper() or first in ("Python", "TensorFlow", "Keras")
     return text if is_name else text[:1].lower() + text[1:]
-
-
-def _cause(name: str) -> Cause:
-    return next(one for one in causes() if one.id == f"move.{name}")
 
 
 def _change(draft: Draft, found: Find, file: File, keras: str, seeded: set[ast.Expr]) -> None:

@@ -53,11 +53,11 @@ def handle(request: MeasureRun, progress: child.Progress) -> MeasuredRun:
 def _began_jax(request: MeasureRun, progress: child.Progress) -> list[str]:
     """Import JAX, and set the few settings that mean something there; returns notes."""
     progress("importing JAX and Keras")
-    from tfdyno.runtime.train_jax.start import begin_alone
+    from tfdyno.runtime.train_jax.start import begin_alone, unused_gpus
 
     begin_alone(request.recipe.precision)
     _seed(request.recipe)
-    return []
+    return unused_gpus(request.seen_gpus)
 
 
 def _seed(recipe: Recipe) -> None:

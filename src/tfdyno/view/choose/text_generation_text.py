@@ -8,10 +8,11 @@ from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.view.base.documents import fields_of, trace_document
 from tfdyno.view.base.text import WIDTH, table, wrapped
+from tfdyno.view.choose.estimate_text import FITS
 from tfdyno.words.base.amounts import batch_cell, gib, of_gib, short_time, table_ms_range
 from tfdyno.words.base.language import say
 from tfdyno.words.base.names import named
-from tfdyno.words.choose.advice import brief
+from tfdyno.words.choose.advice import brief, fit_state
 from tfdyno.words.memory.basis import UNVERIFIED
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def text_generation_text(
     first = found[0]
     head = say(
         "{title} on {card} makes {tokens:,} tokens from a prompt of {prompt:,}, {batch:,} at a "
-        "time, in {whole} ({low} to {high}): {rate} tokens per second. {memory}, {standing}.",
+        "time, in {whole} ({low} to {high}): {rate} tokens per second. {fits}: {memory}, "
+        "{standing}.",
         title=prefill.title.partition(",")[0],
         card=brief(names[first.gpu]),
         tokens=first.new_tokens,
@@ -45,6 +47,7 @@ def text_generation_text(
         whole=short_time(first.whole_s.best),
         low=short_time(first.whole_s.low),
         high=short_time(first.whole_s.high),
+        fits=say(FITS[fit_state(first.fuller)]),
         rate=significant(first.new_tokens_per_s.best, 2),
         memory=of_gib(first.device_memory_bytes.best, first.token.usable_memory_bytes),
         standing=say(UNVERIFIED),

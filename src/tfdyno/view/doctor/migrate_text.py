@@ -54,26 +54,62 @@ def migrate_text(
         colour: Whether the terminal shows it.
     """
     head = _answer(found, commands, written, width)
-    if refused:
+    notes = [*_notes(found), f"{_WHY_NOT} {keep_command} prints how to keep it there."]
+    return laid_out(found, head, notes, written=bool(written), refused=refused, width=width,
+                    colour=colour)  # fmt: skip
+
+
+def laid_out(
+    found: Migration,
+    head: str,
+    notes: Sequence[str],
+    *,
+    written: bool,
+    refused: str,
+    width: int,
+    colour: bool,
+) -> str:
+    """Return the answer, what is left to a person, the diff, why, and the notes.
+
+    Args:
+        found: What became of the script.
+        head: The answer, in lines.
+        notes: Sentences at the end.
+        written: Whether the new script was written; then the diff is left out.
+        refused: The file that was to be written and is not, for places that need a hand.
+        width: Columns.
+        colour: Whether the terminal shows it.
+    """
+    if refused and found.hands:
         head += f"\n{wrapped(f'{refused} is not written.', width=width)}"
     blocks = [paint(head, "bold", colour=colour)]
-    blocks += [hand_text(one, found.path, width) for one in found.hands]
+    blocks += [_hand(one, found.path, width) for one in found.hands]
     if not written:
-        blocks.append(diff_text(found.diff, colour=colour))
-    blocks.append(reasons_text(found.changes, width))
-    blocks += [wrapped(one, width=width) for one in _notes(found)]
-    blocks.append(wrapped(f"{_WHY_NOT} {keep_command} prints how to keep it there.", width=width))
-    return "\n\n".join(blocks)
+        blocks.append(_diff(found.diff, colour=colour))
+    if found.changes:
+        blocks.append(_reasons(found.changes, width))
+    blocks += [wrapped(one, width=width) for one in notes]
+    return "\n\n".join(filter(None, blocks))
+
+
+def by_hand(found: Migration, before: str, width: int) -> str:
+    """Return the answer where places are left to a person, who has to see to them first.
+
+    Args:
+        found: What became of the script.
+        before: What is not possible before: ``it moves to JAX``.
+        width: Columns.
+    """
+    need = "needs" if len(found.hands) == 1 else "need"
+    places, count = plural(len(found.hands), "place"), plural(len(found.changes), "change")
+    return wrapped(f"{places} {need} your hand before {before}; {count} can be made.", width=width)
 
 
 def _answer(found: Migration, commands: Sequence[str], written: Sequence[str], width: int) -> str:
     count = plural(len(found.changes), "change")
     more = f"{len(found.findings)} more by hand (below)" if found.findings else ""
     if found.hands:
-        need = "needs" if len(found.hands) == 1 else "need"
-        places = plural(len(found.hands), "place")
-        text = f"{places} {need} your hand before it can be launched; {count} can be made."
-        return wrapped(text, width=width)
+        return by_hand(found, "it can be launched", width)
     if not written:
         what = (
             f"take Horovod out; Keras 3 needs {more}" if more else "make it a plain Keras 3 script"
@@ -86,13 +122,13 @@ def _answer(found: Migration, commands: Sequence[str], written: Sequence[str], w
     return "\n  ".join([wrapped(lead, width=width), *commands])
 
 
-def hand_text(one: Hand, path: str, width: int) -> str:
+def _hand(one: Hand, path: str, width: int) -> str:
     """Write a place that is left to a person, with what to do."""
     told = wrapped(f"{one.why}; {one.remedy}.", width=width, first="  ", rest="  ")
     return f"{path}:{one.line}: {one.text}\n{told}"
 
 
-def diff_text(diff: str, *, colour: bool) -> str:
+def _diff(diff: str, *, colour: bool) -> str:
     """Return a diff in its colours."""
     return "\n".join(
         paint(line, _STYLES.get(line[:1], ""), colour=colour) if line[:1] in _STYLES else line
@@ -100,7 +136,7 @@ def diff_text(diff: str, *, colour: bool) -> str:
     )
 
 
-def reasons_text(changes: Sequence[Change], width: int) -> str:
+def _reasons(changes: Sequence[Change], width: int) -> str:
     """Return one line for each reason, with the lines of the script that it was."""
     lines = []
     for why in dict.fromkeys(one.why for one in changes):
@@ -119,9 +155,14 @@ def _notes(found: Migration) -> list[str]:
         lines = ", ".join(each.source for each in one.evidence)
         fix = next((each.text for each in one.fix if each.text), "")
         notes.append(f"Keras 3 needs more ({lines}): {one.summary} {fix}".rstrip())
-    if found.beside:
-        notes.append(f"Migrate as well: {', '.join(found.beside)}, which it imports.")
-    return notes
+    return notes + beside_notes(found)
+
+
+def beside_notes(found: Migration) -> list[str]:
+    """Return which other files are to be changed too, in a sentence; none: there are none."""
+    if not found.beside:
+        return []
+    return [f"Migrate as well: {', '.join(found.beside)}, which it imports."]
 
 
 def keep_text(found: Keeping, *, width: int = WIDTH, colour: bool = False) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base.text import WIDTH, paint, wrapped
-from tfdyno.view.doctor.migrate_text import diff_text, hand_text, reasons_text
+from tfdyno.view.base.text import WIDTH, wrapped
+from tfdyno.view.doctor.migrate_text import beside_notes, by_hand, laid_out
 from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
@@ -34,25 +34,14 @@ def move_text(
         colour: Whether the terminal shows it.
     """
     head = _answer(found, commands, written, width)
-    if refused and found.hands:
-        head += f"\n{wrapped(f'{refused} is not written.', width=width)}"
-    blocks = [paint(head, "bold", colour=colour)]
-    blocks += [hand_text(one, found.path, width) for one in found.hands]
-    if not written:
-        blocks.append(diff_text(found.diff, colour=colour))
-    if found.changes:
-        blocks.append(reasons_text(found.changes, width))
-    blocks += [wrapped(one, width=width) for one in _notes(found)]
-    return "\n\n".join(filter(None, blocks))
+    return laid_out(found, head, _notes(found), written=bool(written), refused=refused, width=width,
+                    colour=colour)  # fmt: skip
 
 
 def _answer(found: Migration, commands: Sequence[str], written: Sequence[str], width: int) -> str:
     count = plural(len(found.changes), "change")
     if found.hands:
-        need = "needs" if len(found.hands) == 1 else "need"
-        places = plural(len(found.hands), "place")
-        text = f"{places} {need} your hand before it moves to JAX; {count} can be made."
-        return wrapped(text, width=width)
+        return by_hand(found, "it moves to JAX", width)
     if not written:
         verb = "moves" if len(found.changes) == 1 else "move"
         lead = f"{count} {verb} it to Keras' JAX backend; write and run it by"
@@ -68,6 +57,4 @@ def _notes(found: Migration) -> list[str]:
         lines = ", ".join(each.source for each in one.evidence)
         fix = next((each.text for each in one.fix if each.text), "")
         notes.append(f"Look at {lines}: {one.summary} {fix}".rstrip())
-    if found.beside:
-        notes.append(f"Migrate as well: {', '.join(found.beside)}, which it imports.")
-    return notes
+    return notes + beside_notes(found)
