@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from tests.rules.jax import operation_pairs
 
-from tfdyno.rules.jax.calls import CannotRewriteError, rewritten
+from tfdyno.rules.jax.calls import CannotRewriteError, call_patches
 from tfdyno.rules.jax.tables import DROPPED, REST, operations, random_operations
 from tfdyno.rules.rewrite.script import Script
+from tfdyno.rules.rewrite.source_text import patched
 
 EXAMPLES = Path(__file__).parent / "data" / "operations.csv"
 CLOSE = 2e-5
@@ -32,7 +33,7 @@ def for_keras(name: str, arguments: str) -> str:
     assert isinstance(statement, ast.Expr)
     node = statement.value
     assert isinstance(node, ast.Call)
-    return rewritten(node, operations()[name], script)
+    return patched(script.source, call_patches(node, operations()[name], script))
 
 
 def computed(rows: list[tuple[str, str]], backend: str) -> dict[str, object]:

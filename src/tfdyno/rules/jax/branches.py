@@ -27,32 +27,25 @@ _GIVEN = frozenset("call update_state __call__".split())
 
 def numbers_asked(places: Places) -> Iterator[tuple[ast.expr, str]]:
     """Find conditions on tensors and ``float(tensor)`` in the step, with what stands there."""
-    for function in places.step:
-        if isinstance(function, ast.FunctionDef):
-            tensors = _tensors(function, places)
-            for node in ast.walk(function):
-                yield from _asked(node, tensors, places)
+    for function, tensors in _functions(places):
+        for node in ast.walk(function):
+            yield from _asked(node, tensors, places)
 
 
 def lists_computed(places: Places) -> Iterator[ast.BinOp]:
     """Find a tensor and a plain list that one operator takes."""
-    for function in places.step:
-        if isinstance(function, ast.FunctionDef):
-            tensors = _tensors(function, places)
-            for node in ast.walk(function):
-                if isinstance(node, ast.BinOp):
-                    both = (node.left, node.right)
-                    has_list = any(isinstance(one, ast.List | ast.Tuple) for one in both)
-                    if has_list and any(_is_tensor(one, tensors, places) for one in both):
-                        yield node
+    for function, tensors in _functions(places):
+        for node in ast.walk(function):
+            if isinstance(node, ast.BinOp):
+                both = (node.left, node.right)
+                has_list = any(isinstance(one, ast.List | ast.Tuple) for one in both)
+                if has_list and any(_is_tensor(one, tensors, places) for one in both):
+                    yield node
 
 
 def masks_taken(places: Places) -> Iterator[ast.Subscript]:
     """Find what a condition picks out of a tensor, ``x[x > 0]``: its shape depends on numbers."""
-    for function in places.step:
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        tensors = _tensors(function, places)
+    for function, tensors in _functions(places):
         masks = {
             target.id
             for node in ast.walk(function)
@@ -63,6 +56,13 @@ def masks_taken(places: Places) -> Iterator[ast.Subscript]:
         for node in ast.walk(function):
             if isinstance(node, ast.Subscript) and _is_mask(node.slice, tensors, masks, places):
                 yield node
+
+
+def _functions(places: Places) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
+    """List the functions of the step with the names that hold tensors in them."""
+    for function in places.step:
+        if isinstance(function, ast.FunctionDef):
+            yield function, _tensors(function, places)
 
 
 def _is_mask(node: ast.expr, tensors: set[str], masks: set[str], places: Places) -> bool:

@@ -52,15 +52,6 @@ def call_patches(
     return tuple(_call(node, name, row, given, script, keras))
 
 
-def rewritten(node: ast.Call, row: Operation, script: Script, keras: str = "keras") -> str:
-    """Return the text of a call alone, written for Keras; raises as ``call_patches``."""
-    start, end = script.span(node)
-    text = script.source[start:end]
-    for one in sorted(call_patches(node, row, script, keras), key=lambda p: (p.start, p.end))[::-1]:
-        text = text[: one.start - start] + one.text + text[one.end - start :]
-    return text
-
-
 _Given = list[tuple[Argument, ast.expr, ast.keyword | None]]
 
 

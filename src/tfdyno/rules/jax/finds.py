@@ -77,14 +77,8 @@ def is_size(node: ast.expr, file: File) -> bool:
                 if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)
             ]  # fmt: skip
             return all(is_size(one, file) for one in loads)
-        case ast.Call(func=ast.Attribute(attr=attr), args=args) if node in args:
-            return attr in _SHAPED and (
-                args.index(node) == int(attr in ("reshape", "broadcast_to"))
-            )
-        case ast.keyword(arg=arg):
-            return arg in _FIXED
         case _:
-            return False
+            return is_in_shape(node, file)
 
 
 def is_in_shape(node: ast.expr, file: File) -> bool:
