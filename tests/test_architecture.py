@@ -81,7 +81,7 @@ UNTESTED_MODULES = {
     # Used by several rooms of jobs: with the jobs that use them.
     "jobs/bench/run", "jobs/bench/sides", "jobs/choose/exact",
     "jobs/deploy/model_source", "jobs/machine/card_files", "jobs/machine/knowledge",
-    "jobs/machine/wheels", "jobs/train/resume", "jobs/train/run", "jobs/tune/request",
+    "jobs/machine/wheels", "jobs/train/run", "jobs/tune/request",
     # Words and drawings of the terminal and of the page: with the files that use them.
     "view/choose/advice_text", "view/choose/basis", "view/choose/cards",
     "view/choose/figure_roofline", "view/lookup/gpus_text", "view/notebook", "view/choose/sections",

@@ -104,7 +104,8 @@ def test_a_preset_that_is_left_out_says_why() -> None:
         find_preset("opt_2.7b_en")
     assert str(caught.value) == (
         "tfdyno cannot build the keras-hub preset 'opt_2.7b_en': keras-hub tells a rounded "
-        "parameter count only, which proves nothing; name a script that builds the model."
+        "parameter count only, which proves nothing; run keras_hub.models.Backbone."
+        "from_preset('opt_2.7b_en', load_weights=False) once, or name a script."
     )
 
 

@@ -15,13 +15,13 @@ from tfdyno.catalog.tables import DATA
 from tfdyno.core.base.codec import from_builtins, read_toml
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import HUB_PREFIX
 
 if TYPE_CHECKING:
     from typing import Any
 
     from tfdyno.core.base.untyped import Value
 
-PREFIX = "keras_hub:"
 NONE = "none"
 """What stands for Python's None in the file: TOML has no such value."""
 
@@ -80,17 +80,22 @@ def find_preset(name: str) -> Preset:
         UsageError: keras-hub has it but its configuration is not known here, or there is none:
             the nearest name is told, or the families.
     """
-    known, plain = presets(), name.removeprefix(PREFIX)
+    known, plain = presets(), name.removeprefix(HUB_PREFIX)
     if plain in known:
         return known[plain]
     reason = left_out().get(plain)
     if reason:
         what = f"tfdyno cannot build the keras-hub preset {plain!r}"
-        raise UsageError(what, why=reason, remedy="name a script that builds the model")
+        raise UsageError(what, why=reason, remedy=f"{once_loaded(plain)}, or name a script")
     near = difflib.get_close_matches(plain.lower(), known, n=1, cutoff=0.4)
     families = dict.fromkeys(preset.family for preset in known.values())
-    remedy = f"did you mean {PREFIX}{near[0]}?" if near else f"families: {', '.join(families)}"
+    remedy = f"did you mean {HUB_PREFIX}{near[0]}?" if near else f"families: {', '.join(families)}"
     raise UsageError(f"there is no keras-hub preset {plain!r}", remedy=remedy)
+
+
+def once_loaded(name: str) -> str:
+    """Return what brings the configuration of a preset to this machine, without its weights."""
+    return f"run keras_hub.models.Backbone.from_preset({name!r}, load_weights=False) once"
 
 
 def left_out() -> dict[str, str]:

@@ -25,7 +25,7 @@ from tfdyno.core.base.settings import Route
 from tfdyno.core.choose.workload import HUB_TASKS, QUANTIZE_MODES
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.choose.workload import FineTune, Workload
 
 INPUT_SHAPES = many(
     "--input-shape", type=Read("SIZES", shape),
@@ -139,7 +139,6 @@ def workload_from(
     fine_tune: FineTuneOptions | None = None,
 ) -> Workload:
     """Return the workload that the shared options describe; raises ``UsageError``."""
-    from tfdyno.core.choose.workload import FineTune
     from tfdyno.jobs.choose.reference import parse_reference
 
     arguments, reference = named.script_arguments, named.workload
@@ -159,14 +158,19 @@ def workload_from(
         python=code.python or "",
         allow_unsafe=code.unsafe,
         software=_asked(software) if software else "",
-        fine_tune=FineTune(
-            task=fine_tune.task or "",
-            sequence_length=fine_tune.sequence_length or 0,
-            lora_rank=fine_tune.lora_rank or 0,
-            quantize=fine_tune.quantize or "",
-        )
-        if fine_tune
-        else None,
+        fine_tune=fine_tune_from(fine_tune) if fine_tune else None,
+    )
+
+
+def fine_tune_from(options: FineTuneOptions) -> FineTune:
+    """Return how a preset is trained."""
+    from tfdyno.core.choose.workload import FineTune
+
+    return FineTune(
+        task=options.task or "",
+        sequence_length=options.sequence_length or 0,
+        lora_rank=options.lora_rank or 0,
+        quantize=options.quantize or "",
     )
 
 

@@ -233,6 +233,25 @@ def test_the_workload_is_looked_for_in_the_workdir(
     assert "there is no file inner/train.py" in capsys.readouterr().err
 
 
+def test_a_preset_of_a_folder_and_its_texts_are_looked_for_in_the_workdir(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    preset = folder / "inner" / "tuned"
+    preset.mkdir(parents=True)
+    registered = {"registered_name": "keras_hub>GPT2Backbone", "config": {"hidden_dim": 16}}
+    (preset / "config.json").write_text(json.dumps(registered))
+    (folder / "inner" / "texts.txt").write_text("one\n")
+    words = ["--on", "slurm", "--workdir", "inner", "--lora", "4", "--dry-run", "--data"]
+    assert main(["launch", "keras_hub:./tuned", *words, "texts.txt"]) == 0
+    asked = " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
+    assert "keras_hub:./tuned" in asked
+    assert "--data texts.txt --lora 4" in asked
+    assert main(["launch", "keras_hub:./other", *words, "texts.txt"]) == 2
+    assert "there is no preset in inner/other" in capsys.readouterr().err
+    assert main(["launch", "keras_hub:./tuned", *words, "text.txt"]) == 2
+    assert "there is no file inner/text.txt" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("engine", ["skypilot", "azureml"])
 def test_a_folder_that_is_copied_holds_the_workload(
     engine: str, capsys: pytest.CaptureFixture[str], folder: Path

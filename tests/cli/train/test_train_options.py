@@ -50,6 +50,14 @@ def test_words_ask_for_the_same_again(words: tuple[str, ...]) -> None:
     assert question_of(again) == question_of(first)
 
 
+def test_a_fine_tune_is_asked_for_again_as_well() -> None:
+    preset = "keras_hub:gpt2_base_en"
+    words = ("--data", "texts.csv", "--seq", "64", "--lora", "4", "--quantize", "int8")
+    first = typed(_Options, preset, *words)
+    assert words_of(first) == words
+    assert question_of(typed(_Options, preset, *words_of(first))) == question_of(first)
+
+
 def test_what_is_not_asked_is_not_set() -> None:
     assert kept() == {}
     assert kept("--no-model", "--epochs", "2") == {"epochs": 2, "save_model": False}

@@ -17,6 +17,7 @@ from tfdyno.cli.train.train_options import Run, Watched, recipe_given, run_words
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_PORT
+from tfdyno.core.choose.workload import HUB_PREFIX, TEXT_FILES, Workload
 from tfdyno.core.cluster.launch_plan import (
     ENGINES,
     EngineName,
@@ -30,7 +31,6 @@ from tfdyno.core.cluster.launch_plan import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tfdyno.core.choose.workload import Workload
     from tfdyno.core.train.jax_plan import JaxPlan
 
 FOLDER = Path("tfdyno-runs")
@@ -134,7 +134,6 @@ def _backend_found(options: _Options) -> str:
         return ""
     import os
 
-    from tfdyno.core.choose.workload import Workload
     from tfdyno.jobs.train.backend import found_backend
 
     named = Workload(reference=file, kind="script", mode="train")
@@ -210,7 +209,7 @@ def _check_workload(options: _Options, folder: str) -> None:
     if folder and not Path(folder).is_dir():
         raise UsageError(f"there is no folder {folder}", remedy="check --workdir")
     seen_from = options.workdir or ""
-    here = str(Path(seen_from, reference)) if reference in files else reference
+    here = _seen(reference, seen_from) if reference in files else reference
     _workload_at(options, here)
     if data in files and not Path(folder, _file_of(data)).is_file():
         what = f"there is no file {Path(seen_from, _file_of(data))}"
@@ -244,21 +243,31 @@ def _check_jax(options: _Options, reference: str) -> None:
     check_settings(RunSettings(norms_steps=norms, tensorboard=board))
     place = Path(_files_in(options))
     if (file := _file_of(reference)) and (place / file).exists():
-        here = str(place / reference)
+        here = _seen(reference, place)
         check_script(_workload_at(options, here))
 
 
 def _workload_at(options: _Options, reference: str) -> Workload:
     named = WorkloadOptions(workload=reference, script_arguments=options.script_arguments)
     return workload_from(
-        named, CodeOptions(input_shapes=options.run.input_shapes, unsafe=options.unsafe)
+        named,
+        CodeOptions(input_shapes=options.run.input_shapes, unsafe=options.unsafe),
+        fine_tune=options.run.fine_tune,
     )
 
 
 def _file_of(reference: str) -> str:
-    """Return the file of a workload or of its data; empty where it has none."""
-    place = reference.partition(":")[0]
-    return place if place.endswith((".py", ".keras", ".h5", ".hdf5")) else ""
+    """Return the file of a workload or of its data, or a preset's folder; empty: it has none."""
+    place, _, rest = reference.partition(":")
+    if reference.startswith(HUB_PREFIX):
+        return rest if "/" in rest and "://" not in rest else ""
+    return place if place.endswith((".py", ".keras", ".h5", ".hdf5", *TEXT_FILES)) else ""
+
+
+def _seen(reference: str, folder: str | Path) -> str:
+    """Return a workload that has a file as it is seen from here, where it is one of a folder."""
+    prefix = HUB_PREFIX if reference.startswith(HUB_PREFIX) else ""
+    return f"{prefix}{Path(folder, reference.removeprefix(prefix))}"
 
 
 def _check_copied(text: str, engine: str) -> None:

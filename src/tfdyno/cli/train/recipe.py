@@ -27,6 +27,7 @@ from tfdyno.cli.workload_options import (
     FIT,
     INPUT_SHAPES,
     CodeOptions,
+    FineTuneOptions,
     WorkloadOptions,
     workload_from,
 )
@@ -75,6 +76,7 @@ class _AutoOptions(WorkloadOptions):
     count: int | None = option(type=Whole("count"), help="How many of --gpu one machine has.")
     input_shapes: tuple[tuple[int, ...], ...] = INPUT_SHAPES
     fit_number: int = FIT
+    fine_tune: FineTuneOptions = group(FineTuneOptions)
     python: str | None = PYTHON
     unsafe: bool = UNSAFE
     output: Path | None = _OUTPUT
@@ -122,9 +124,9 @@ def diff_of(options: _DiffOptions) -> Answer:
 def auto(options: _AutoOptions) -> Answer:
     """Choose the fastest recipe for a workload by the estimate, with a reason for each line.
 
-    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
-    task:bert-base. Arguments of a script follow after --. The samples of an update of the weights
-    stay as many as they are.
+    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50, keras_hub:PRESET or a
+    standard task like task:bert-base. Arguments of a script follow after --. The samples of an
+    update of the weights stay as many as they are.
     """
     from tfdyno.catalog.gpus import find
     from tfdyno.cli.progress import progress_line
@@ -137,7 +139,7 @@ def auto(options: _AutoOptions) -> Answer:
         input_shapes=options.input_shapes, fit_number=options.fit_number, python=options.python,
         unsafe=options.unsafe,
     )  # fmt: skip
-    workload = workload_from(options, code)
+    workload = workload_from(options, code, fine_tune=options.fine_tune)
     card = find(options.gpu) if options.gpu else None
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         found = auto_recipe(workload, gpu=card, count=options.count or 1, progress=progress)

@@ -15,7 +15,13 @@ from tfdyno.cli.progress import progress_line
 from tfdyno.cli.train.jax_options import SPLITTING, JaxOptions, jax_plan
 from tfdyno.cli.train.train_options import How, Watched, What, kept_settings
 from tfdyno.cli.train.train_progress import train_progress
-from tfdyno.cli.workload_options import INPUT_SHAPES, CodeOptions, WorkloadOptions, workload_from
+from tfdyno.cli.workload_options import (
+    INPUT_SHAPES,
+    CodeOptions,
+    FineTuneOptions,
+    WorkloadOptions,
+    workload_from,
+)
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
 from tfdyno.core.recipe.recipe import from_settings, typed
@@ -36,6 +42,7 @@ AUTO = "auto"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options(WorkloadOptions):
     what: What = group(What)
+    fine_tune: FineTuneOptions = group(FineTuneOptions)
     resume: bool = flag(help="Go on with the run in --output where it stopped.")
     how: How = group(How)
     jax: JaxOptions = group(JaxOptions)
@@ -54,8 +61,9 @@ def train(options: _Options) -> Answer:
     """Train with a recipe: precision, XLA, input, strategy, checkpoints.
 
     WORKLOAD is an unmodified script.py, file.py:function that returns (model, data),
-    file.py:function:data_function, model.keras with --data, or a standard task as
-    task:resnet18-cifar10. Arguments of a script follow after --.
+    file.py:function:data_function, model.keras with --data, a standard task as
+    task:resnet18-cifar10, or a model of KerasHub by name, keras_hub:gpt2_base_en with --data
+    texts.csv, whole or by --lora. Arguments of a script follow after --.
 
     A script runs to its end; each of its calls of fit is trained under the recipe. Ctrl-C or
     SIGTERM end the training with a checkpoint; --resume goes on as if it had not stopped.
@@ -86,7 +94,7 @@ def _request(
     code = CodeOptions(
         input_shapes=options.input_shapes, python=options.python, unsafe=options.unsafe
     )
-    workload = workload_from(options, code)
+    workload = workload_from(options, code, fine_tune=options.fine_tune)
     jax, backend_notes = _jax(options, workload)
     changes = typed(what.changes)
     recipe: Recipe | None = None

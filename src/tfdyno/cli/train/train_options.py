@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.cli.command import flag, group, option
 from tfdyno.cli.options import JSON, SET, Filled, OneOf, Read, Whole, recipe_from
-from tfdyno.cli.workload_options import INPUT_SHAPES, CodeOptions, WorkloadOptions, workload_from
+from tfdyno.cli.workload_options import (
+    INPUT_SHAPES,
+    CodeOptions,
+    FineTuneOptions,
+    WorkloadOptions,
+    fine_tune_from,
+    workload_from,
+)
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import Recipe, diff, typed
@@ -31,8 +38,9 @@ class What:
     epochs: int | None = option(type=Whole("epochs"), help="Instead of the workload's own number.")
     steps_per_epoch: int | None = option(type=Whole("steps"), help="Instead of the whole data.")
     data: str | None = option(
-        type=Filled(), metavar="FILE.py:FUNCTION",
-        help="Returns the data of a model that brings none.",
+        type=Filled(), metavar="FILE.py:FUNCTION|FILE",
+        help="Returns the data of a model that brings none; texts of a preset: a .txt, .csv, .tsv "
+        "or .jsonl.",
     )  # fmt: skip
     output: str | None = option(
         type=Filled(), metavar="DIR", help="Folder of the run.  [default: a new one in tfdyno-runs]"
@@ -68,6 +76,7 @@ class Run:
 
     what: What = group(What)
     how: How = group(How)
+    fine_tune: FineTuneOptions = group(FineTuneOptions)
     input_shapes: tuple[tuple[int, ...], ...] = INPUT_SHAPES
 
 
@@ -106,7 +115,7 @@ def question_from(
     what, kept = run.what, kept_settings(run.what, run.how)
     code = CodeOptions(input_shapes=run.input_shapes, python=python, unsafe=unsafe)
     return TrainRequest(
-        workload=workload_from(named, code),
+        workload=workload_from(named, code, fine_tune=run.fine_tune),
         recipe=recipe_given(what),
         settings=RunSettings(output=what.output or "", **kept),
         given=frozenset(kept),
@@ -129,6 +138,8 @@ def run_words(run: Run, *, unsafe: bool) -> tuple[str, ...]:
 
     The recipe is written out setting by setting, so that its file need not be there.
     """
+    from tfdyno.jobs.choose.reference import fine_tune_words
+
     words: list[str] = []
     what, how = run.what, run.how
     for name, (_, value) in diff(Recipe(), recipe_given(what)).items():
@@ -147,6 +158,7 @@ def run_words(run: Run, *, unsafe: bool) -> tuple[str, ...]:
     for name, value in plain.items():
         words += [name, str(value)] if value else []
     words += ["--tensorboard"] * how.tensorboard + ["--no-model"] * how.no_model
+    words += fine_tune_words(fine_tune_from(run.fine_tune))
     for shape in run.input_shapes:
         words += ["--input-shape", ",".join(map(str, shape)) or "()"]
     return (*words, *(["--unsafe"] * unsafe))

@@ -22,10 +22,15 @@ NO_FIT = "has no call {number} of fit"
 
 GenerationStep = Literal["", "prefill", "token"]
 """``prefill``: the cache is filled from the prompt; ``token``: one more token is made with it."""
+HUB_PREFIX = "keras_hub:"
+"""What a model of KerasHub is named with: a preset's name, or its folder."""
 HUB_TASKS = ("causal_lm", "classifier")
 """What a preset is trained for."""
 QUANTIZE_MODES = ("int8", "int4", "float8")
 """Modes of Keras' ``quantize`` that ask for no data, and whose values a trace need not compute."""
+
+TEXT_FILES = (".txt", ".csv", ".tsv", ".jsonl")
+"""Endings of the files of text that a preset is trained on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from tfdyno.catalog.generations import software_from
-from tfdyno.catalog.presets import PREFIX, find_preset
 from tfdyno.catalog.tasks import find_task
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import (
+    HUB_PREFIX,
     HUB_TASKS,
     QUANTIZE_MODES,
     FineTune,
@@ -19,6 +19,7 @@ from tfdyno.core.choose.workload import (
     Workload,
     WorkloadKind,
 )
+from tfdyno.jobs.choose.hub_preset import hub_preset
 from tfdyno.probe.base.near import meant
 
 FORMS = (
@@ -100,11 +101,12 @@ def option_words(workload: Workload) -> list[str]:
     for shape in workload.input_shapes:
         words += ["--input-shape", ",".join(map(str, shape)) or "()"]
     words += ["--python", workload.python] if workload.python else []
-    words += _fine_tune_words(workload.hub.fine_tune) if workload.hub else []
+    words += fine_tune_words(workload.hub.fine_tune) if workload.hub else []
     return [*words, *(["--unsafe"] if workload.allow_unsafe else [])]
 
 
-def _fine_tune_words(chosen: FineTune) -> list[str]:
+def fine_tune_words(chosen: FineTune) -> list[str]:
+    """Write how a preset is trained as it is typed."""
     typed = {
         "--task": chosen.task,
         "--seq": chosen.sequence_length,
@@ -123,7 +125,7 @@ def _kind(text: str) -> WorkloadKind:
     place, colon, name = text.partition(":")
     if place == "keras" and name:
         return "application"
-    if text.startswith(PREFIX) and name:
+    if text.startswith(HUB_PREFIX) and name:
         return "preset"
     if place == "task" and name:
         find_task(name)
@@ -144,11 +146,11 @@ def _kind(text: str) -> WorkloadKind:
 
 def _hub_model(text: str, fine_tune: FineTune | None) -> HubModel:
     """Return the model of a preset, and how it is trained; raises ``UsageError``."""
-    preset = find_preset(text)
+    preset = hub_preset(text)
     if fine_tune is None:
         raise UsageError(
-            f"{text} is a model for tfdyno estimate, advise and memory alone",
-            why="a preset brings no data and tfdyno loads no weights",
+            f"{text} is a model for tfdyno estimate, advise, memory, train and launch alone",
+            why="a preset brings no data",
             remedy="give a script that loads it and calls fit",
         )
     settings.whole(fine_tune.sequence_length, "sequence length", least=0)

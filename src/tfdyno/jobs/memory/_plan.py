@@ -11,6 +11,7 @@ from tfdyno.core.choose.memory_plan import OPTIMIZERS, Learning, MemoryPlan, Pla
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.jobs.choose.exact import add_cached, add_compiled
 from tfdyno.jobs.choose.options import in_both_precisions
+from tfdyno.jobs.choose.reference import fine_tune_words
 from tfdyno.jobs.choose.scale_out import shardings
 from tfdyno.jobs.choose.verify import proved
 from tfdyno.jobs.memory._fine_tunes import fine_tunes, tokens_of
@@ -316,7 +317,13 @@ def plan_notes(options: Sequence[Option], chosen: Option | None) -> tuple[str, .
     notes = [say(COMPUTED)]
     best, own = chosen or closest_of(options), options[0].fine_tune
     if best.fine_tune and best.fine_tune != own:
-        notes.append(say("In Keras, before compile: {code}.", code=fine_tune_code(best.fine_tune)))
+        notes.append(
+            say(
+                "In Keras, before compile: {code}. With tfdyno train: {options}.",
+                code=fine_tune_code(best.fine_tune),
+                options=" ".join(fine_tune_words(best.fine_tune)),
+            )
+        )
         if best.fine_tune.lora_rank and not (own and own.lora_rank):
             notes.append(
                 say(

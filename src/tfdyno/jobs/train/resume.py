@@ -6,8 +6,10 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.choose.workload import Workload
+from tfdyno.core.choose.workload import HUB_PREFIX, Workload
 from tfdyno.core.recipe.recipe import Recipe, diff
+from tfdyno.jobs.choose.reference import fine_tune_words
+from tfdyno.probe.files.preset_folder import is_path
 from tfdyno.store.cache import sha256_of
 from tfdyno.words.base.language import ENGLISH, answering
 from tfdyno.words.recipe.settings import value_words
@@ -33,6 +35,12 @@ def differences_from(
         there, here = getattr(record.workload, name), getattr(workload, name)
         if name == "reference":
             same = _located(there, record.folder) == _located(here, str(Path.cwd()))
+        elif name == "hub" and there and here and replace(there, fine_tune=here.fine_tune) == here:
+            ways = [
+                " ".join(fine_tune_words(one.fine_tune)) or "no option" for one in (there, here)
+            ]
+            found += [f"it is trained by {ways[0]}, not by {ways[1]}"] * (there != here)
+            continue
         else:
             same = there == here
         if not same and name != "python":
@@ -63,6 +71,8 @@ def _value(value: object) -> str:
 def _located(reference: str, folder: str) -> str:
     """Return a reference that does not depend on where the command was given."""
     place, colon, rest = reference.partition(":")
+    if reference.startswith(HUB_PREFIX) and is_path(rest):
+        return f"{place}{colon}{(Path(folder) / rest).resolve()}"
     if not place.endswith((".py", ".keras")):
         return reference
     return f"{(Path(folder) / place).resolve()}{colon}{rest}"

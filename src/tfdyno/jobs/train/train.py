@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.clock import now
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.choose.workload import Workload
+from tfdyno.core.choose.workload import TEXT_FILES, Workload
 from tfdyno.core.cluster.cluster import ProcessRank
 from tfdyno.core.measure.measurement import Environment, Telemetry
 from tfdyno.core.recipe.composition import check_composition
@@ -28,6 +28,7 @@ from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.train.jax_run import check_script
 from tfdyno.jobs.train.resume import differences_from, digest_of
 from tfdyno.jobs.train.run import Run, run_session
+from tfdyno.probe.base.near import no_such
 from tfdyno.probe.machine.revision import revision
 from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, Status, unused
 
@@ -187,16 +188,27 @@ def check(request: TrainRequest) -> None:
     settings = request.settings
     if settings.resume and not settings.output:
         raise UsageError("--resume needs the folder of a run", remedy="name it with --output")
-    if request.data and (request.workload.kind == "script" or ":" not in request.data):
-        remedy = "write --data file.py:function, for a model that brings no data"
-        raise UsageError(f"--data {request.data} is not possible here", remedy=remedy)
-    if request.workload.has_no_data and not (request.data or settings.resume):
-        what = f"{request.workload.reference} brings no data, and train needs data"
-        raise UsageError(what, remedy="name some with --data file.py:function")
+    _check_data(request)
     if request.spot:
         from tfdyno.probe.machine.spot import SpotWatch
 
         SpotWatch(request.spot, told=lambda _notice: None).check()
+
+
+def _check_data(request: TrainRequest) -> None:
+    """Refuse a training without data, or with what cannot be it."""
+    workload, data = request.workload, request.data
+    is_preset = workload.kind == "preset"
+    forms = f"{', '.join(TEXT_FILES)} or file.py:function" if is_preset else "file.py:function"
+    is_file = is_preset and data.endswith(TEXT_FILES)
+    if data and (workload.kind == "script" or (":" not in data and not is_file)):
+        remedy = f"write --data with {forms}, for a model that brings no data"
+        raise UsageError(f"--data {data} is not possible here", remedy=remedy)
+    if is_file and not Path(data).is_file():
+        raise no_such(Path(data))
+    if workload.has_no_data and not (data or request.settings.resume):
+        what = f"{workload.reference} brings no data, and train needs data"
+        raise UsageError(what, remedy=f"name some with --data: {forms}")
 
 
 def planned(request: TrainRequest) -> tuple[Recipe, RunSettings]:
@@ -218,7 +230,8 @@ def default_folder(request: TrainRequest) -> Path:
     """Name a new folder in ``tfdyno-runs`` after the workload and the time."""
     reference = request.workload.reference
     place, _, name = reference.partition(":")
-    title = name.partition(":")[0] or Path(place).stem
+    is_preset = request.workload.kind == "preset"
+    title = Path(name).name if is_preset else name.partition(":")[0] or Path(place).stem
     plain = re.sub(r"[^\w.-]+", "-", title) or "run"
     return unused(DEFAULT_FOLDER / f"{plain}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
 

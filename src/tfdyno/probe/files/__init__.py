@@ -1,5 +1,5 @@
 """Files and data sets, looked through.
 
 Others use ``content``, ``csv_file``, ``folder_events``, ``image_folder``, ``log_file``,
-``shared_folder``, ``source_files``; the rest is private.
+``preset_folder``, ``shared_folder``, ``source_files``; the rest is private.
 """

@@ -110,6 +110,10 @@ def _arguments(call: Call, loading: Loading, settings: RunSettings) -> dict[str,
 
 
 def _call(loading: Loading) -> Call:
+    if loading.workload.kind == "preset":
+        from tfdyno.runtime.workload.preset_training import preset_call
+
+        return preset_call(loading.workload, loading.data)
     call = _standard_task(loading) if loading.workload.task else built(loading.workload)
     if not loading.data:
         return call

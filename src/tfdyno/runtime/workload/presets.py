@@ -43,13 +43,9 @@ def preset(workload: Workload) -> tuple[Any, str, DataSpec]:
         UsageError: KerasHub is not installed, has no such model, or cannot build it.
     """
     hub = _hub(workload)
-    models = _models(workload.reference)
-    backbone = getattr(models, hub.backbone, None)
-    if backbone is None:
-        raise _unlike(workload, f"it has no {hub.backbone}")
-    task = _task_class(workload, models, backbone)
+    task = task_class(workload)
     try:
-        model = _built(hub, backbone, task)
+        model = _built(hub, task)
     except Exception as error:
         raise _unlike(workload, f"{type(error).__name__}: {first_line(error)}") from None
     if hub.fine_tune.lora_rank and not model.backbone.trainable_variables:
@@ -122,8 +118,16 @@ def _without_tensorflow() -> Iterator[None]:
             del modules[name]
 
 
-def _task_class(workload: Workload, models: Module, backbone: type) -> Value:
-    """Return the class that trains this backbone for the task, or for what there is."""
+def task_class(workload: Workload) -> Value:
+    """Return the class that trains this preset for the task, or for what there is.
+
+    Raises:
+        UsageError: KerasHub is not installed, or has no such model or task for it.
+    """
+    models = _models(workload.reference)
+    backbone = getattr(models, _hub(workload).backbone, None)
+    if backbone is None:
+        raise _unlike(workload, f"it has no {_hub(workload).backbone}")
     asked = _hub(workload).fine_tune.task
     found = {
         task: one
@@ -142,15 +146,16 @@ def _task_class(workload: Workload, models: Module, backbone: type) -> Value:
     )
 
 
-def _built(hub: HubModel, backbone: Value, task: Value) -> Value:
-    """Build, quantize, add adapters and compile, in the order in which KerasHub's guides do."""
+def _built(hub: HubModel, task: Value) -> Value:
+    classes = {} if is_causal(task) else {"num_classes": CLASSES}
+    backbone = task.backbone_cls.from_config(json.loads(hub.config))
+    return made_ready(task(backbone=backbone, preprocessor=None, **classes), hub.fine_tune)
+
+
+def made_ready(model: Model, chosen: FineTune) -> Model:
+    """Quantize, add adapters and compile, in the order in which KerasHub's guides do."""
     import keras
 
-    chosen = hub.fine_tune
-    classes = {} if _is_causal(task) else {"num_classes": CLASSES}
-    model = task(
-        backbone=backbone.from_config(json.loads(hub.config)), preprocessor=None, **classes
-    )
     if chosen.quantize:
         model.quantize(chosen.quantize)
     if chosen.lora_rank:
@@ -203,7 +208,8 @@ def _generation_step(model: Model, workload: Workload) -> tuple[Model, DataSpec]
     return Step(), DataSpec(x=x)
 
 
-def _is_causal(task: Value) -> bool:
+def is_causal(task: Value) -> bool:
+    """Return whether a class of KerasHub learns to go on with a text."""
     models = importlib.import_module("keras_hub").models
     return issubclass(task, models.CausalLM)
 
@@ -233,7 +239,7 @@ def _batch(model: Model, hub: HubModel, task: Value) -> DataSpec:
 
     given = model.input
     x = {key: leaf(one) for key, one in given.items()} if isinstance(given, dict) else leaf(given)
-    if not _is_causal(task):
+    if not is_causal(task):
         return DataSpec(x=x, y=Leaf(shape=(), dtype="int32", name="label"))
     labels = Leaf(shape=(length,), dtype="int32", name="next_token_ids")
     return DataSpec(x=x, y=labels, sample_weight=Leaf(shape=(length,), dtype="bool"))

@@ -63,7 +63,7 @@ def headline(told: TrainReport) -> str:
     """Say what was learned, in how many epochs and steps, how long it took and how fast it was."""
     outcome = told.outcome
     name = PurePath(told.reference.partition(":")[0]).name or told.reference
-    name = told.reference if told.reference.startswith(("task:", "keras:")) else name
+    name = told.reference if told.reference.startswith(("task:", "keras:", "keras_hub:")) else name
     learned = metrics_words(outcome)
     steps = plural(outcome.steps, "step")
     length = say("{epochs} ({steps})", epochs=plural(outcome.epochs, "epoch"), steps=steps)
