@@ -15,6 +15,12 @@ from tfdyno.kernels.layers import layer_of, operation_of, phase_of
         ("jit(step)/jvp()/convert_element_type", "", "forward"),
         ("jit(step)/cond/branch_1_fun/sgd/mul", "sgd", "update"),
         ("tfdyno_recompute_3/conv2_1/convolution", "conv2_1", "recompute"),
+        (
+            "jit(step)/transpose(jvp(jvp()))/block/checkpoint/rematted_computation/dense/tanh",
+            "block/dense",
+            "recompute",
+        ),
+        ("jit(step)/transpose(jvp(jvp()))/block/checkpoint/dense/mul", "block/dense", "backward"),
         ("gradient_tape/tfdyno_recompute/conv2_1/Conv2DBackpropInput", "conv2_1", "backward"),
         ("jit(step)/jvp(lstm)/while/body/closed_call/dot_general", "lstm", "forward"),
         ("", "", "forward"),

@@ -76,6 +76,8 @@ class Launch:
     """Where it runs: by the program order of its last root."""
     rows: bool = False
     """Whether it normalises rows in one go, which nothing else is fused with."""
+    after: tuple[int, ...] = ()
+    """Values that it waits for without reading them, behind a barrier of what is computed again."""
     members: list[int] = field(default_factory=list)
     """Nodes computed inside, roots included."""
     written: list[int] = field(default_factory=list)

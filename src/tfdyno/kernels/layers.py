@@ -20,6 +20,8 @@ _PLUMBING = re.compile(
 )
 _FUNCTION = re.compile(r"jit\((\w+)\)")
 _BACKWARD = ("transpose(", "gradient_tape", "gradients/")
+RECOMPUTED_BY_JAX = "/rematted_computation/"
+"""What ``jax.checkpoint`` computes for the second time."""
 RECOMPUTE = "tfdyno_recompute"
 """Scope of what ``remat_gradient`` computes for the second time; TensorFlow adds a number to it."""
 
@@ -42,6 +44,8 @@ def phase_of(location: str) -> Phase:
 
     Holds for a train step; a step for inference is forward throughout.
     """
+    if RECOMPUTED_BY_JAX in location:  # within the transposed scope of its gradient
+        return "recompute"
     if any(mark in location for mark in _BACKWARD):
         return "backward"
     if RECOMPUTE in location:

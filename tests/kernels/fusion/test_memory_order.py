@@ -19,6 +19,7 @@ from tfdyno.kernels.fusion.memory_order import (
 )
 from tfdyno.kernels.fusion.rule import fuse
 from tfdyno.kernels.launch import results_of
+from tfdyno.kernels.layers import phase_of
 from tfdyno.kernels.memory.liveness import buffer_plan
 from tfdyno.kernels.records import Sizes
 
@@ -148,3 +149,50 @@ def test_every_launch_runs_once_and_after_what_it_reads(
     for found in (by_memory(made, launches), late):
         assert sorted(map(id, found)) == sorted(map(id, launches))
         assert is_runnable(made, found)
+
+
+BLOCKS, WIDER = 6, 4
+
+
+def stacked(*, again: bool) -> tuple[Step, tuple[Argument, ...]]:
+    """A training step of blocks that are four times as wide inside, kept or computed again."""
+
+    def block(x: jax.Array, wide: jax.Array, narrow: jax.Array) -> jax.Array:
+        return x + jnp.tanh(jnp.tanh(x) @ wide) @ narrow
+
+    def loss(weights: tuple[jax.Array, ...], x: jax.Array) -> jax.Array:
+        for wide, narrow in zip(weights[::2], weights[1::2], strict=True):
+            x = (jax.checkpoint(block) if again else block)(x, wide, narrow)
+        return jnp.sum(x * x)
+
+    def step(x: jax.Array, *weights: jax.Array) -> tuple[jax.Array, ...]:
+        gradients = jax.grad(loss)(weights, x)
+        return tuple(w - 0.1 * g for w, g in zip(weights, gradients, strict=True))
+
+    wide: Argument = ("weight", (WIDTH, WIDER * WIDTH))
+    narrow: Argument = ("weight", (WIDER * WIDTH, WIDTH))
+    return step, (("input", (BATCH, WIDTH)), *[wide, narrow] * BLOCKS)
+
+
+def test_what_jax_computes_again_waits_for_the_gradient_that_asks_for_it() -> None:
+    step, arguments = stacked(again=True)
+    made = graph(step, *arguments)
+    launches = fuse(made).launches
+    phases = [{phase_of(made.nodes[root].location) for root in one.roots} for one in launches]
+    first = next(n for n, own in enumerate(phases) if "recompute" in own)
+    assert any("backward" in own for own in phases[:first])
+    assert not any({"forward", "recompute"} <= own for own in phases)
+    assert is_runnable(made, launches)
+    assert is_runnable(made, by_memory(made, launches))
+
+
+def test_blocks_that_jax_computes_again_keep_what_goes_into_them_alone() -> None:
+    held = {}
+    for again in (False, True):
+        step, arguments = stacked(again=again)
+        plan = program(step, *arguments, batch_size=BATCH).buffers
+        held[again] = plan.temporary_bytes.at(BATCH) / BLOCK
+    # Kept, each block holds its wide product; computed again, what goes into it, and one of them
+    # holds its insides: two wide values with their gradients at the most.
+    assert held[False] >= BLOCKS * WIDER
+    assert held[True] <= BLOCKS + 4 * WIDER

@@ -50,6 +50,15 @@ def test_two_readers_of_one_tensor_share_a_launch() -> None:
     assert one.position == made.launches[1].position
 
 
+def test_what_waits_behind_a_barrier_joins_no_kernel_that_is_before_it() -> None:
+    for after in ((), (7,)):
+        made = Made()
+        x = made.argument()
+        made.launch("tanh", {made.launch("exponential", {x: READ}, depth=0): READ}, depth=1)
+        made.launches[1].after = after
+        assert len(merge_chains(made.graph, made.launches)) == (2 if after else 1)
+
+
 def test_readers_at_other_depths_or_in_other_regions_stay_apart() -> None:
     made = Made()
     x = made.argument()

@@ -100,16 +100,20 @@ def _compiled(
 def _add_fine_tunes(weighing: Weighing) -> None:
     """Add other ways to train a preset, the mildest first, until one is certain to fit.
 
-    Its adapters alone, then with the rest of its weights in 8 bits and in 4; then shorter samples,
-    unless their length was named. What was asked stays: a rank, a mode of quantizing.
+    Its adapters alone, then with the rest of its weights in 8 bits and in 4, each also with blocks
+    that compute again; then shorter samples, unless their length was named. What was asked stays: a
+    rank, a mode of quantizing.
     """
     base, trace = weighing.options[0], weighing.own.traced.trace
     if trace.workload.hub is None or base.fits_surely:
         return
     leader = chosen_of(weighing.options, recipe_rules().least_gain_ratio)
     policy = (leader or closest_of(weighing.options)).precision
+    asked = trace.workload.hub.fine_tune.sequence_length
     for way in fine_tunes(trace.workload.hub, tokens_of(trace)):
         found = weighing.add(policy, fine_tune=way)
+        if not any(one.fits_surely for one in found) and way.sequence_length == asked:
+            found = weighing.add(policy, remat=True, fine_tune=way)
         if any(one.fits_surely for one in found):
             return
 

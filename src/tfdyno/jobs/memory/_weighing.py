@@ -87,7 +87,7 @@ class Weighing:
         changes = (policy != next(iter(self.plain)), remat, bool(optimizer), bool(fine_tune))
         way = Way(predictor=held, gpu=self.gpu, share=self.own.batch_size, changes=sum(changes))
         if remat:
-            again = self._computing_again(plain, optimizer)
+            again = self._computing_again(plain, held, optimizer, fine_tune)
             if again is None:
                 return ()
             way = replace(way, predictor=again, plain=held, once=computing_once(again))
@@ -95,11 +95,17 @@ class Weighing:
         self.found += [(one, way) for one in found]
         return found
 
-    def _computing_again(self, plain: Predictor, optimizer: str) -> Predictor | None:
-        if reason := _too_slow(plain.traced.trace) or _too_large(plain.traced.trace):
-            self.notes.append(say("Recomputing was not weighed: {reason}", reason=reason))
-            return None
-        return self._traced(plain, optimizer=optimizer, remat=REMAT)
+    def _computing_again(
+        self, plain: Predictor, held: Predictor, optimizer: str, fine_tune: FineTune | None
+    ) -> Predictor | None:
+        trace = held.traced.trace
+        if trace.workload.hub is None:
+            if reason := _too_large(trace):
+                self.notes.append(say("Recomputing was not weighed: {reason}", reason=reason))
+                return None
+        elif _held_bytes(trace) > self.gpu.usable_memory_bytes:
+            return None  # no activation that is not kept would make it fit
+        return self._traced(plain, optimizer=optimizer, remat=REMAT, fine_tune=fine_tune)
 
     def _traced(
         self,
@@ -138,17 +144,9 @@ class Weighing:
             return None
 
 
-def _too_slow(trace: Trace) -> str:
-    """Return why TensorFlow's trace of it would keep the reader waiting; empty: it does not."""
-    if trace.workload.hub is None:
-        return ""
-    return say("TensorFlow, by which it is traced, takes minutes for a preset.")
-
-
 def _too_large(trace: Trace) -> str:
     """Return why this machine cannot make the real weights of TensorFlow's trace; empty: it can."""
-    real = (one.bytes for one in trace.tensors if one.role in ("weight", "state", "optimizer"))
-    needed = sum(real)
+    needed = _held_bytes(trace)
     held = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed <= _MOST_HOST_RATIO * held:
         return ""
@@ -156,3 +154,9 @@ def _too_large(trace: Trace) -> str:
         "{size:.1f} GiB of weights and state do not go well into this machine.",
         size=needed / GIB,
     )
+
+
+def _held_bytes(trace: Trace) -> int:
+    """Return what a step holds from its first kernel to its last."""
+    roles = ("weight", "state", "optimizer")
+    return sum(one.bytes for one in trace.tensors if one.role in roles)

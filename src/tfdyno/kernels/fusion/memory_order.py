@@ -151,7 +151,14 @@ class _Schedule:
         for n, values in enumerate(self._reads):
             for value in values:
                 self._readers[value].add(n)
-        self._waits = [{maker[value] for value in values} for values in self._reads]
+        self._waits = [
+            {maker[value] for value in (*launch.reads, *launch.after) if maker.get(value, n) != n}
+            for n, launch in enumerate(launches)
+        ]
+        self._waiting: defaultdict[int, set[int]] = defaultdict(set)
+        for n, makers in enumerate(self._waits):
+            for other in makers:
+                self._waiting[other].add(n)
         self.done: dict[int, None] = {}
         """Numbers of launches in their new order."""
         self.ready: list[tuple[int, int, int]] = []
@@ -165,10 +172,9 @@ class _Schedule:
             self._readers[value].discard(index)
             if len(self._readers[value]) == 1:
                 self._offer(*self._readers[value])
-        for value in self._results[index]:
-            for reader in self._readers[value]:
-                self._waits[reader].discard(index)
-                self._offer(reader)
+        for reader in self._waiting[index]:
+            self._waits[reader].discard(index)
+            self._offer(reader)
 
     def _offer(self, index: int) -> None:
         if not self._waits[index]:

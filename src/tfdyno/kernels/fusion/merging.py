@@ -54,6 +54,7 @@ def merge_siblings(graph: Graph, launches: list[Launch]) -> list[Launch]:
         host.roots += launch.roots
         host.position = max(host.position, launch.position)
         host.reads = {**launch.reads, **host.reads}
+        host.after += launch.after
     return merged
 
 
@@ -75,6 +76,7 @@ def merge_rows(graph: Graph, launches: list[Launch]) -> list[Launch]:
                 continue  # it would wait for a launch that needs its statistics
             launch.reads = {v: r for v, r in (rows.reads | launch.reads).items() if v not in own}
             launch.roots = launch.roots + rows.roots
+            launch.after += rows.after
             launch.rows = graph.lowering != "before"
             maker.update(dict.fromkeys(own, launch))
             gone.add(id(rows))
@@ -138,7 +140,7 @@ def merge_epilogues(graph: Graph, launches: list[Launch]) -> list[Launch]:
     for launch in launches:
         large = list(_large(launch.reads))
         host = maker.get(large[0]) if len(large) == 1 and len(readers[large[0]]) == 1 else None
-        if host is None or not _is_epilogue(graph, host, launch):
+        if host is None or not _is_epilogue(graph, host, launch) or _waits_more(host, launch):
             continue
         others = (maker[value] for value in launch.reads if value in maker)
         if any(other is not host and other.depth >= host.depth for other in others):
@@ -188,6 +190,8 @@ def _follows(
     first, second = graph.nodes[host.roots[0]], graph.nodes[launch.roots[0]]
     if host is launch or first.op in WHOLE or second.op in WHOLE - {"reduce"}:
         return False
+    if _waits_more(host, launch):
+        return False
     if graph.lowering != "before" and (host.rows or launch.rows or _reads_random(graph, host)):
         return False
     others = (maker[other] for other in launch.reads if other in maker)
@@ -197,6 +201,11 @@ def _follows(
         return False
     same = graph.values[value].elements
     return all(_elements(graph, graph.nodes[root]) == same for root in launch.roots)
+
+
+def _waits_more(host: Launch, launch: Launch) -> bool:
+    """Return whether a launch is behind a barrier that the kernel of its source is not behind."""
+    return not set(launch.after) <= set(host.after)
 
 
 def _reads_random(graph: Graph, launch: Launch) -> bool:

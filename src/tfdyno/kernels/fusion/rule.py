@@ -37,7 +37,7 @@ from tfdyno.kernels.launch import (
     Reads,
     results_of,
 )
-from tfdyno.kernels.layers import phase_of
+from tfdyno.kernels.layers import RECOMPUTED_BY_JAX, phase_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,6 +139,37 @@ def _computed_again(graph: Graph, rule: _Rule, launches: list[Launch]) -> frozen
     return frozenset(found)
 
 
+class _Barrier:
+    """What JAX computes again waits for the gradient that asks for it: an optimization barrier.
+
+    So XLA makes no kernel of it and of the forward pass, which reads the same, and does not run it
+    early. In the graph, which sees through barriers, its kernels are deeper than all before it.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.values: tuple[int, ...] = ()
+        """The results of the backward pass between the last two barriers."""
+        self._deepest = 0
+        self._made: list[int] = []
+        self._is_behind = False
+
+    def reach(self, node: Node) -> None:
+        """Go on to the next node of the program."""
+        if RECOMPUTED_BY_JAX in node.location:
+            if not self._is_behind:
+                self.depth, self.values, self._made = self._deepest, tuple(self._made), []
+            self._is_behind = True
+        elif phase_of(node.location) == "backward":
+            self._is_behind = False
+
+    def add(self, node: Node, depth: int) -> None:
+        """Add a node that is kept."""
+        self._deepest = max(self._deepest, depth)
+        if phase_of(node.location) == "backward":
+            self._made += node.results
+
+
 class _Rule:
     """Visits nodes; ``kept`` are whatever the rule says, ``counts`` says how many need each."""
 
@@ -166,12 +197,14 @@ class _Rule:
             for producer in (graph.values[value].producer for value in node.operands)
         }
         self.launches: list[Launch] = []
+        self.barrier = _Barrier()
 
     def visit(self, index: int) -> None:
         """Decide whether a node's result is kept; if so it becomes a launch."""
         node = self.graph.nodes[index]
         if not self.varying[index]:
             return
+        self.barrier.reach(node)
         if node.op in SOURCES:
             self.kept[index] = True
             return
@@ -180,10 +213,17 @@ class _Rule:
         self.kept[index] = self._keeps(index, node, reads)
         if self.kept[index]:
             producers = {self.graph.values[value].producer for value in reads}
-            self.depth[index] = 1 + max((self.depth[i] for i in producers), default=0)
+            depths = (self.depth[i] for i in producers)
+            self.depth[index] = 1 + max(depths, default=0)
+            after: tuple[int, ...] = ()
+            if RECOMPUTED_BY_JAX in node.location:
+                self.depth[index] = max(self.depth[index], 1 + self.barrier.depth)
+                after = self.barrier.values
+            self.barrier.add(node, self.depth[index])
             early = node.op == "select_window"  # needs no gradient: runs with the forward pass
             position = max(producers) if early else index
-            self.launches.append(Launch([index], reads, self.depth[index], position))
+            made = Launch([index], reads, self.depth[index], position, after=after)
+            self.launches.append(made)
 
     def _keeps(self, index: int, node: Node, reads: Reads) -> bool:
         if index in self.forced or node.op in WHOLE:
@@ -318,7 +358,8 @@ def in_order(graph: Graph, launches: list[Launch]) -> list[Launch]:
     """
     number = {v: i for i, launch in enumerate(launches) for v in results_of(graph, launch)}
     needs = [
-        {number[v] for v in launch.reads if v in number} - {i} for i, launch in enumerate(launches)
+        {number[v] for v in (*launch.reads, *launch.after) if v in number} - {i}
+        for i, launch in enumerate(launches)
     ]
     readers: dict[int, list[int]] = {}
     for index, sources in enumerate(needs):

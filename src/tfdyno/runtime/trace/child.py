@@ -176,7 +176,12 @@ def _lowered(
         for size, marker, notes in sizes(model, batch, asked, own):
             try:
                 lowered = lower_step(
-                    model, batch, batch_size=size, mode=workload.mode, lowering=lowering
+                    model,
+                    batch,
+                    batch_size=size,
+                    mode=workload.mode,
+                    remat=workload.remat,
+                    lowering=lowering,
                 )
                 told = batch.notes + notes
                 return _Step(lowered=lowered, batch_size=size, marker=marker, notes=told)

@@ -18,6 +18,8 @@ from tfdyno.runtime.base.keras_internals import output_spec
 from tfdyno.runtime.trace.as_tensorflow import as_tensorflow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tfdyno.core.base.untyped import Dataset, Model, Structure, Tensor, Value, Variable
     from tfdyno.core.choose.program import Lowering
     from tfdyno.runtime.workload.batch import Batch
@@ -38,20 +40,39 @@ def lower_step(
     *,
     batch_size: int,
     mode: str,
+    remat: str = "",
     lowering: Lowering = TODAY,
 ) -> Lowered:
     """Trace what Keras itself would run for one batch: ``train_step`` or ``predict_step``.
 
     The training step has loss scaling, the optimizer's update, state updates and metrics; its
-    state is donated, as Keras does.
+    state is donated, as Keras does. With ``remat`` parts of the model are computed again in the
+    backward pass, each by ``jax.checkpoint``.
     """
     data = tuple(_with_batch(part, batch_size) for part in (batch.x, batch.y, batch.sample_weight))
     with as_tensorflow(lowering):
-        return _lower_train(model, data) if mode == "train" else _lower_infer(model, data[0])
+        if mode != "train":
+            return _lower_infer(model, data[0])
+        _build(model, data)
+        with _recomputing(model, remat, batch_size):
+            return _lower_train(model, data)
+
+
+@contextlib.contextmanager
+def _recomputing(model: Model, wanted: str, batch_size: int) -> Iterator[None]:
+    if not wanted:
+        yield
+        return
+    from tfdyno.runtime.remat.rewrite import apply_remat
+
+    plan = apply_remat(model, wanted, batch_size=batch_size)
+    try:
+        yield
+    finally:
+        plan.undo()
 
 
 def _lower_train(model: Model, data: tuple[Any, Any, Any]) -> Lowered:
-    _build(model, data)
     groups: list[tuple[TensorRole, list[Any]]] = [
         ("weight", model.trainable_variables),
         ("state", model.non_trainable_variables),
