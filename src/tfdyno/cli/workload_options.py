@@ -22,7 +22,7 @@ from tfdyno.core.base import settings
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import Route
-from tfdyno.core.choose.workload import HUB_TASKS, QUANTIZE_MODES
+from tfdyno.core.choose.workload import HUB_TASKS, QUANTIZE_MODES, quantize_mode
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.workload import FineTune, Workload
@@ -76,8 +76,9 @@ class FineTuneOptions:
         help="Train a preset by adapters of this rank alone.",
     )  # fmt: skip
     quantize: str | None = option(
-        type=OneOf("quantize mode", QUANTIZE_MODES), help="Hold a preset's weights so."
-    )
+        type=OneOf("quantize mode", QUANTIZE_MODES, quantize_mode),
+        help="Hold a preset's weights so.",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

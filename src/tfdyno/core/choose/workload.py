@@ -6,6 +6,9 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
+from tfdyno.core.base import settings
+from tfdyno.core.base.errors import UsageError
+
 Mode = Literal["train", "infer"]
 WorkloadKind = Literal[
     "script", "function", "keras_file", "application", "task", "preset", "step_function"
@@ -31,6 +34,20 @@ QUANTIZE_MODES = ("int8", "int4", "float8")
 
 TEXT_FILES = (".txt", ".csv", ".tsv", ".jsonl")
 """Endings of the files of text that a preset is trained on."""
+
+_BY_SAMPLES = ("gptq", "awq")
+"""Modes of Keras' ``quantize`` that round by what samples make of each layer."""
+
+
+def quantize_mode(text: str) -> str:
+    """Return a mode of quantizing that a trace can follow; raises ``UsageError`` for another."""
+    if text.lower() in _BY_SAMPLES:
+        raise UsageError(
+            f"quantize mode '{text}' is not one that a trace can follow",
+            why="it rounds weights by samples of text, and a trace computes no values",
+            remedy="give int4: its weights take as many bits",
+        )
+    return settings.one_of(text, QUANTIZE_MODES, "quantize mode")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

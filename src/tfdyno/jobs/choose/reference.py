@@ -12,12 +12,12 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import (
     HUB_PREFIX,
     HUB_TASKS,
-    QUANTIZE_MODES,
     FineTune,
     HubModel,
     Mode,
     Workload,
     WorkloadKind,
+    quantize_mode,
 )
 from tfdyno.jobs.choose.hub_preset import hub_preset
 from tfdyno.probe.base.near import meant
@@ -158,7 +158,7 @@ def _hub_model(text: str, fine_tune: FineTune | None) -> HubModel:
     if fine_tune.task:
         settings.one_of(fine_tune.task, HUB_TASKS, "task")
     if fine_tune.quantize:
-        settings.one_of(fine_tune.quantize, QUANTIZE_MODES, "quantize mode")
+        quantize_mode(fine_tune.quantize)
     if fine_tune.sequence_length and not preset.sequence_length:
         raise UsageError(f"{text} reads no text", remedy="leave --seq out")
     if fine_tune.sequence_length > preset.sequence_length:
