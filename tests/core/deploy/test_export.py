@@ -43,6 +43,19 @@ def test_a_model_that_computes_in_halves_may_differ_by_four_of_their_spacings() 
     assert allowed_difference("onnx", Gates(), difference(), ("bfloat16",)) == 4 / 128
 
 
+def test_whole_numbers_that_became_floats_are_judged_as_rounded_formats_are() -> None:
+    whole = replace(verification(difference(0.3, clear_top1_ratio=0.95)), made_floats=True)
+    assert failures("huggingface", Gates(), whole) == ()
+    assert failures("huggingface", Gates(), replace(whole, made_floats=False))
+    assert failures("huggingface", Gates(max_difference=0.1), whole)
+
+
+def test_a_reader_that_rounds_to_halves_may_differ_by_four_of_their_spacings() -> None:
+    found = replace(verification(0.003), runner_dtypes=("float16",))
+    assert failures("huggingface", Gates(), found) == ()
+    assert failures("huggingface", Gates(), replace(found, runner_dtypes=()))
+
+
 @pytest.mark.parametrize("kind", sorted(set(FORMATS) - EXACT))
 def test_rounded_formats_may_differ_by_anything_finite_unless_asked(kind: Format) -> None:
     assert failures(kind, Gates(), verification(0.3)) == ()

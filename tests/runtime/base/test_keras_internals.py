@@ -47,7 +47,10 @@ NAMES = {
     f"{SRC}.quantizers.pack_int4": "arr axis dtype",
     f"{SRC}.quantizers.quantizers.abs_max_quantize": "to_numpy",
     f"{SRC}.quantizers.quantizers.abs_max_quantize_grouped_with_zero_point": "to_numpy",
+    f"{SRC}.quantizers.quantizers.dequantize_with_sz_map":
+        "weights_matrix scale zero g_idx group_axis",
     f"{SRC}.quantizers.quantizers.pack_int4": "arr axis dtype",
+    f"{SRC}.quantizers.quantizers.unpack_int4": "packed orig_len axis",
     f"{SRC}.random.seed_generator.global_seed_generator": "",
     "keras.Model._resolve_auto_jit_compile": "self",
     f"{SRC}.trainers.trainer.model_supports_jit": "model",
@@ -93,7 +96,7 @@ CHANGES: dict[str, tuple[Callable[[], AbstractContextManager[None]], list[str]]]
     ),
     "int4_packing_changed": (
         lambda: internals.int4_packing_changed(_twice),
-        [name for name in NAMES if "pack_int4" in name],
+        [name for name in NAMES if name.endswith(".pack_int4")],
     ),
     "downloads_changed": (
         lambda: internals.downloads_changed(_twice), [f"{SRC}.utils.file_utils.get_file"],
@@ -290,3 +293,47 @@ def test_graphs_of_layers_are_known_and_run() -> None:
     (dropped,) = keras.tree.flatten(internals.run_graph(function, [np.ones((1, 64))], True))
     assert np.asarray(plain).tolist() == ones.tolist()
     assert 0.0 in np.asarray(dropped)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+@pytest.mark.parametrize(("mode", "steps"), [("", 0), ("int8", 127), ("int4", 7)])
+@pytest.mark.parametrize("kind", ["Dense", "EinsumDense", "Embedding"])
+def test_weights_as_floats_have_their_adapters_and_a_step_of_rounding(
+    kind: str, mode: str, steps: int
+) -> None:
+    """Each is rounded to a multiple of its largest over 127, or 7 for 4 bits; half of that at most,
+    the whole of it for groups of 4 bits, whose span is of 15 steps from the least to the most."""
+    import keras
+
+    keras.utils.set_random_seed(0)
+    made = {
+        "Dense": lambda: keras.layers.Dense(6),
+        "EinsumDense": lambda: keras.layers.EinsumDense("btd,dnh->btnh", (None, 2, 3)),
+        "Embedding": lambda: keras.layers.Embedding(8, 6),
+    }
+    layer: Any = made[kind]()
+    layer.build((None, None, 8) if kind == "EinsumDense" else (None, 8))
+    name = "embeddings" if kind == "Embedding" else "kernel"
+    before = np.asarray(getattr(layer, name))
+    if mode:
+        layer.quantize(mode)
+    layer.enable_lora(2)
+    low, high = (getattr(layer, f"lora_{name}_{one}") for one in "ab")
+    high.assign(np.random.default_rng(0).normal(size=high.shape))
+    merged = before + layer.lora_alpha / layer.lora_rank * np.matmul(
+        np.asarray(low), np.asarray(high)
+    )
+    found = np.asarray(internals.float_weights(layer)[name])
+    assert found.shape == before.shape
+    assert np.abs(np.asarray(high)).max() > 0.5
+    allowed = 1e-6 + (np.abs(before).max() / steps if steps else 0.0)
+    assert np.abs(found - merged).max() <= allowed
+    assert layer.lora_enabled
+
+
+def test_variables_of_a_layer_are_its_own() -> None:
+    import keras
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    assert list(internals.own_variables(model.layers[0])) == ["kernel", "bias"]
+    assert internals.own_variables(model) == {}

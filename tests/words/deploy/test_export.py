@@ -10,6 +10,7 @@ from tests.exports import SIGNATURE, result, two, verification
 from tfdyno.view.deploy.export_text import export_text
 from tfdyno.words.deploy.export import (
     accuracy_lines,
+    detail_lines,
     difference_words,
     headline,
     percent_words,
@@ -56,3 +57,14 @@ def test_outputs_that_say_nothing_are_told() -> None:
     assert "digit is the same for every row" in export_text(result(("onnx", still)))
     broken = replace(found, differences=(replace(found.differences[0], not_finite_ratio=0.5),))
     assert "50 % of the values of digit are NaN" in export_text(result(("onnx", broken)), width=200)
+
+
+def test_adapters_and_whole_numbers_that_became_part_of_the_weights_are_told() -> None:
+    one = replace(result(("huggingface", verification())).artefacts[0],
+                  details={"merged_adapters": 4, "made_floats": ["int8"]})  # fmt: skip
+    assert detail_lines(one) == [
+        "huggingface: the adapters of 4 layers are in their weights.",
+        "huggingface: weights in int8 became floats, which take more memory; a server can "
+        "quantize them as it loads.",
+    ]
+    assert detail_lines(replace(one, details={"merged_adapters": 0, "made_floats": []})) == []

@@ -11,8 +11,9 @@ from tfdyno.core.base.interval import Interval
 from tfdyno.core.measure.measurement import Environment
 
 Format = Literal[
-    "savedmodel", "keras", "onnx", "tensorrt", "torch", "litert", "litert-fp16", "litert-int8"
-]
+    "savedmodel", "keras", "onnx", "tensorrt", "torch", "huggingface", "litert", "litert-fp16",
+    "litert-int8",
+]  # fmt: skip
 ModelKind = Literal["keras_file", "function", "application", "savedmodel"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 ENDINGS: dict[Format, str] = {
@@ -21,12 +22,15 @@ ENDINGS: dict[Format, str] = {
     "onnx": ".onnx",
     "tensorrt": "",
     "torch": "",
+    "huggingface": "",
     "litert": ".tflite",
     "litert-fp16": ".tflite",
     "litert-int8": ".tflite",
 }
 """The ending of the file that is written; empty: a folder."""
-EXACT: frozenset[Format] = frozenset(("savedmodel", "keras", "onnx", "tensorrt", "torch", "litert"))
+EXACT: frozenset[Format] = frozenset(
+    ("savedmodel", "keras", "onnx", "tensorrt", "torch", "huggingface", "litert")
+)
 """Formats that compute as the model does: their outputs differ by rounding alone."""
 RECORD = "export.json"
 MAX_DIFFERENCE = 1e-4
@@ -175,6 +179,10 @@ class Verification:
     differences: tuple[Difference, ...]
     accuracy: Accuracy | None = None
     latencies: tuple[Latency, ...] = ()
+    runner_dtypes: tuple[str, ...] = ()
+    """Types that what ran the export rounds weights to, beside those that the model computes in."""
+    made_floats: bool = False
+    """Whether the model computes in whole numbers and the export in floats, which rounds less."""
 
     @property
     def max_abs(self) -> float:
@@ -261,17 +269,23 @@ class ExportResult:
 
 
 def allowed_difference(
-    kind: Format, gates: Gates, difference: Difference, compute_dtypes: tuple[str, ...]
+    kind: Format,
+    gates: Gates,
+    difference: Difference,
+    compute_dtypes: tuple[str, ...],
+    *,
+    made_floats: bool = False,
 ) -> float | None:
     """Return the largest difference that passes; None: any that is finite.
 
     Without ``--max-difference`` the formats that compute as the model does may differ by
     ``MAX_DIFFERENCE`` (float32) or ``EPSILONS`` spacings of the coarsest type that the model
-    computes in, times the largest value of the output where that is above 1.
+    computes in, times the largest value of the output where that is above 1; not so where whole
+    numbers were made floats.
     """
     if gates.max_difference is not None:
         return gates.max_difference
-    if kind not in EXACT:
+    if kind not in EXACT or made_floats:
         return None
     coarse = max((EPSILON[one] * EPSILONS for one in compute_dtypes if one in EPSILON), default=0.0)
     return max(MAX_DIFFERENCE, coarse) * max(1.0, difference.largest_abs)
@@ -291,13 +305,13 @@ def failures(
         found: What was measured.
         compute_dtypes: That the model computes in.
     """
-    told = [
-        text
-        for one in found.differences
-        if (
-            text := _failure(kind, gates, one, allowed_difference(kind, gates, one, compute_dtypes))
+    told, compute_dtypes = [], (*compute_dtypes, *found.runner_dtypes)
+    for one in found.differences:
+        allowed = allowed_difference(
+            kind, gates, one, compute_dtypes, made_floats=found.made_floats
         )
-    ]
+        if text := _failure(gates, one, allowed):
+            told.append(text)
     asked, drop = gates.max_accuracy_drop_ratio, found.accuracy
     if asked is None:
         return tuple(told)
@@ -311,7 +325,7 @@ def failures(
     return tuple(told)
 
 
-def _failure(kind: Format, gates: Gates, one: Difference, allowed: float | None) -> str:
+def _failure(gates: Gates, one: Difference, allowed: float | None) -> str:
     """Return why an output does not pass; empty: it does."""
     if one.not_finite_ratio >= 1.0:
         return (

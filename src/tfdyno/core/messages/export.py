@@ -78,6 +78,8 @@ class FormatMade:
     verification: Verification | ForTorch
     seconds_s: float
     details: dict[str, object]
+    for_transformers: ForTorch | None = None
+    """What a folder of Hugging Face is compared on once more; None: another format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOnTorch:
-    """Run the kept inputs through a ``.keras`` file on PyTorch."""
+    """Run the kept inputs through a ``.keras`` file, or a folder of Hugging Face, on PyTorch."""
 
     folder: Path
     """Of the export."""
@@ -132,4 +134,7 @@ class CompareOnTorch:
 EXPORT = Child(module="tfdyno.runtime.export.child", request=Export, result=Exported)
 COMPARE_ON_TORCH = Child(
     module="tfdyno.runtime.export.torch", request=CompareOnTorch, result=Verification
+)
+COMPARE_IN_TRANSFORMERS = Child(
+    module="tfdyno.runtime.export.transformers", request=CompareOnTorch, result=Verification
 )

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tfdyno.core.base.codec import to_builtins, to_json, write_atomic
@@ -24,6 +24,7 @@ from tfdyno.core.deploy.export import (
     failures,
 )
 from tfdyno.core.messages.export import (
+    COMPARE_IN_TRANSFORMERS,
     COMPARE_ON_TORCH,
     CompareOnTorch,
     ExportMade,
@@ -34,6 +35,7 @@ from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.deploy._export_place import digest, put, put_with_record, size_of
 from tfdyno.jobs.deploy._export_source import ExportSource
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
+from tfdyno.probe.python.versions import brings
 from tfdyno.render.deploy import tensorrt as render_tensorrt
 
 LIMIT_S = 6 * HOUR_S
@@ -102,6 +104,9 @@ def artefact(making: Making, made: FormatMade, found: ExportMade) -> Artefact:
     if isinstance(verification, ForTorch):
         verification = _on_torch(making, made, verification)
         notes.append("Times were not measured: it runs in another process.")
+    elif made.for_transformers:
+        verification, told = _in_transformers(making, made, verification, made.for_transformers)
+        notes += told
     if kind == "tensorrt":
         notes += _engine(making, path, made.signature)
     not_passed = failures(kind, making.request.gates, verification, found.source.compute_dtypes)
@@ -120,16 +125,20 @@ def artefact(making: Making, made: FormatMade, found: ExportMade) -> Artefact:
     )
 
 
+def _compare_request(making: Making, made: FormatMade, known: ForTorch) -> CompareOnTorch:
+    return CompareOnTorch(
+        folder=making.built(made.format),
+        kept=making.folder,
+        inputs=tuple(one.name for one in made.signature.inputs),
+        outputs=tuple(one.name for one in made.signature.outputs),
+        known=known,
+    )
+
+
 def _on_torch(making: Making, made: FormatMade, known: ForTorch) -> Verification:
     return run_child(
         COMPARE_ON_TORCH,
-        CompareOnTorch(
-            folder=making.built(made.format),
-            kept=making.folder,
-            inputs=tuple(one.name for one in made.signature.inputs),
-            outputs=tuple(one.name for one in made.signature.outputs),
-            known=known,
-        ),
+        _compare_request(making, made, known),
         progress=making.progress,
         timeout_s=LIMIT_S,
         python=making.torch_python,
@@ -137,6 +146,29 @@ def _on_torch(making: Making, made: FormatMade, known: ForTorch) -> Verification
         doing=f"loading {making.request.model} on PyTorch",
         output=making.output,
     )
+
+
+def _in_transformers(
+    making: Making, made: FormatMade, found: Verification, known: ForTorch
+) -> tuple[Verification, list[str]]:
+    """Add what transformers makes of the folder, where it is installed; with notes."""
+    notes = ["Times were not measured: it is for another server."]
+    lacking = [one for one in ("transformers", "torch") if not brings(making.torch_python, one)]
+    if lacking:
+        told = "KerasHub alone read it again: this interpreter has no transformers with PyTorch."
+        return found, [told, *notes]
+    other = run_child(
+        COMPARE_IN_TRANSFORMERS,
+        _compare_request(making, made, known),
+        progress=making.progress,
+        timeout_s=LIMIT_S,
+        python=making.torch_python,
+        doing=f"loading {making.request.model} in transformers",
+        output=making.output,
+    )
+    both = (*found.differences, *other.differences)
+    runner = f"{found.runner}; {other.runner}"
+    return replace(found, differences=both, runner=runner), notes
 
 
 def _engine(making: Making, folder: Path, signature: Signature) -> list[str]:

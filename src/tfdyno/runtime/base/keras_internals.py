@@ -304,6 +304,72 @@ def int4_packing_changed(change: Callable[[Function], Function]) -> Change[None]
     return replaced(*_quantizers_changed(("pack_int4",), change))
 
 
+def own_variables(layer: Value) -> dict[str, Any]:
+    """Return the variables of a layer without those of layers inside it, by name."""
+    return {one.name: one for one in (*layer._trainable_variables, *layer._non_trainable_variables)}
+
+
+def float_weights(layer: Value) -> dict[str, Any]:
+    """Return the weights that LoRA and ``quantize`` change as floats, adapters in them, by name.
+
+    Keras merges adapters where it saves a layer, and rounds again what is quantized. Its public
+    ``kernel`` adds them to whole numbers.
+    """
+    from keras import ops
+
+    name = "embeddings" if hasattr(layer, "embeddings_initializer") else "kernel"
+    has_adapters, layer.lora_enabled = layer.lora_enabled, False
+    try:
+        found = {name: _dequantized(layer, name, getattr(layer, name))}
+    finally:
+        layer.lora_enabled = has_adapters
+    if has_adapters:
+        low, high = (ops.cast(getattr(layer, f"lora_{name}_{one}"), "float32") for one in "ab")
+        found[name] += layer.lora_alpha / layer.lora_rank * ops.matmul(low, high)
+    if layer.quantization_mode and getattr(layer, "reverse_embeddings", None) is not None:
+        found["reverse_embeddings"] = _dequantized_reverse(layer)
+    return found
+
+
+def _dequantized(layer: Value, name: str, levels: Tensor) -> Tensor:
+    """Return a kernel or table as float32; ``levels`` has its final shape."""
+    from keras import ops
+    from keras.src.quantizers.quantizers import dequantize_with_sz_map
+
+    floats, mode = ops.cast(levels, "float32"), layer.quantization_mode
+    if not mode:
+        return floats
+    scale = ops.cast(getattr(layer, f"{name}_scale"), "float32")
+    is_table = name == "embeddings"
+    if mode == "int8":
+        adjusted = getattr(layer, "_adjust_scale_for_dequant", lambda one: one)(scale)
+        return floats / (ops.expand_dims(scale, -1) if is_table else adjusted)
+    if getattr(layer, "_int4_block_size", None) in (None, -1):
+        rows = ops.reshape(floats, (-1, floats.shape[-1] if is_table else scale.shape[-1]))
+        made = rows / (ops.expand_dims(scale, -1) if is_table else scale)
+    else:
+        rows = floats if is_table else ops.reshape(floats, (-1, scale.shape[-1]))
+        zero = getattr(layer, f"{name}_zero")
+        axis = -1 if is_table else 0
+        made = dequantize_with_sz_map(rows, scale, zero, layer.g_idx, group_axis=axis)
+    return ops.reshape(made, floats.shape)
+
+
+def _dequantized_reverse(layer: Value) -> Tensor:
+    """Return the table of an untied head as float32: (width, words)."""
+    from keras import ops
+    from keras.src.quantizers.quantizers import dequantize_with_sz_map, unpack_int4
+
+    levels, scale = layer.reverse_embeddings, layer.reverse_embeddings_scale
+    if layer.quantization_mode == "int8":
+        return ops.cast(levels, "float32") / scale
+    floats = ops.cast(unpack_int4(levels, layer.output_dim, axis=0), "float32")
+    if getattr(layer, "_int4_block_size", None) in (None, -1):
+        return floats / scale
+    zero = layer.reverse_embeddings_zero
+    return dequantize_with_sz_map(floats, scale, zero, layer.g_idx, group_axis=0)
+
+
 def _quantizers_changed(
     names: Sequence[str], change: Callable[[Function], Function]
 ) -> list[tuple[Any, str, Any]]:

@@ -1,4 +1,4 @@
 """A model exported, and compared with what it was made from.
 
-Others use ``child``, ``torch``; the rest is private.
+Others use ``child``, ``torch``, ``transformers``; the rest is private.
 """

@@ -9,6 +9,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.export import ObstacleFact
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.keras_internals import inner_layers, mend_tf2onnx
+from tfdyno.runtime.export import huggingface
 from tfdyno.runtime.export.source import Source, compute_dtypes
 from tfdyno.runtime.litert.names import layer_of
 
@@ -35,6 +36,8 @@ def check(
     found: list[ObstacleFact] = []
     for one in formats:
         _check_kind(source, one)
+        if one == "huggingface":
+            huggingface.check(source)
         bases: tuple[Format, ...] = ("onnx", one) if one == "tensorrt" else (one,)
         for base in bases:  # TensorRT's engine is built from ONNX
             rules = refused.get(base, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
@@ -54,19 +55,24 @@ def handle(request: Export, progress: Progress) -> Exported:
         data as export_data,
     )
     from tfdyno.runtime.export import (
+        huggingface,
+    )
+    from tfdyno.runtime.export import (
         source as export_source,
     )
     from tfdyno.runtime.export import (
         verify as verify_export,
     )
 
+    formats = [one.format for one in request.targets]
+    if "huggingface" in formats:
+        huggingface.check_packages()
     progress("reading the data")
     text = request.data
     given = export_data.read(text) if text else None
     progress("loading the model")
     source = export_source.load(request.model, export_data.example(given[0]) if given else None)
     progress("looking for what a format cannot take")
-    formats = [one.format for one in request.targets]
     if obstacles := export_check.check(source, formats, request.refused):
         return Exported(outcome=ExportRefused(title=source.title, obstacles=obstacles))
     if given:
@@ -105,30 +111,35 @@ def _made(
         return tuple(ObstacleFact(format=kind, kind=ONNX_OPERATIONS, name=name) for name in hit)
     before = verify_export.original(source)
     found: Verification | ForTorch
+    kept: ForTorch | None = None
     if kind == "torch":
         found = _keep_for_torch(source, before, data, request.kept)
     else:
         progress(f"comparing {kind}")
         after = verify_export.exported(kind, one.path, source)
         differences, accuracy = verify_export.compare(source, before, after, data)
-        if request.measure:
-            progress(f"timing {kind}")
         found = Verification(
             data=data.words,
             rows=data.rows,
             runner=after.words,
             differences=differences,
             accuracy=accuracy,
-            latencies=verify_export.latencies(source, before, after, data)
-            if request.measure
-            else (),
+            made_floats=bool(details.get("made_floats")),
         )
+        if kind == "huggingface":
+            found = replace(found, runner_dtypes=verify_export.reader_dtypes(source))
+            kept = _keep_for_torch(source, before, data, request.kept)
+        elif request.measure:
+            progress(f"timing {kind}")
+            timed = verify_export.latencies(source, before, after, data)
+            found = replace(found, latencies=timed)
     return FormatMade(
         format=kind,
         signature=_signature(source),
         verification=found,
         seconds_s=seconds_s,
         details=export_write.texts_of(details),
+        for_transformers=kept,
     )
 
 
@@ -164,7 +175,7 @@ def _vocabularies(source: Source) -> dict[str, int]:
     sizes = [
         int(layer.input_dim)
         for layer in inner_layers(source.model)
-        if type(layer).__name__ == "Embedding"
+        if type(layer).__name__ in ("Embedding", "ReversibleEmbedding")
     ]
     least = min(sizes, default=2)
     return {spec.name: least for spec in source.specs if spec.dtype.is_integer}

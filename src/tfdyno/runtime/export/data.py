@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Tensor, Value
 
 RANDOM_ROWS = 64
+TEXT_ROWS = 4
+"""The same of a language model: each token of a row has a score for every word it knows."""
+MASK = "padding_mask"
+"""KerasHub's name of the input that tells which tokens are no padding."""
 OPEN_SIZE = 16
 """The size that stands for one that the signature leaves open, in random inputs."""
 CALIBRATION_ROWS = 256
@@ -124,7 +128,8 @@ def random(specs: tuple[tf.TensorSpec, ...], most: Mapping[str, int]) -> Data:
     """
     draw = np.random.default_rng(0)
     fixed = {int(spec.shape[0]) for spec in specs if spec.shape.rank and spec.shape[0]}
-    rows = max(fixed, default=RANDOM_ROWS)
+    is_text = any(spec.name == MASK for spec in specs)
+    rows = max(fixed, default=TEXT_ROWS if is_text else RANDOM_ROWS)
     inputs = {spec.name: _drawn(draw, spec, rows, most.get(spec.name, 2)) for spec in specs}
     words = f"{rows} random rows, seed 0"
     return Data(inputs=inputs, classes={}, words=words, calibration=inputs, calibration_words=words)
@@ -132,6 +137,8 @@ def random(specs: tuple[tf.TensorSpec, ...], most: Mapping[str, int]) -> Data:
 
 def _drawn(draw: np.random.Generator, spec: tf.TensorSpec, rows: int, most: int) -> np.ndarray:
     shape = (rows, *(OPEN_SIZE if size is None else size for size in spec.shape[1:]))
+    if spec.name == MASK:
+        return np.ones(shape, spec.dtype.as_numpy_dtype)
     if spec.dtype == tf.string:
         words = np.array(["a", "film", "good", "not", "the", "was"])
         return draw.choice(words, size=shape).astype(object)

@@ -19,6 +19,7 @@ from tfdyno.core.deploy.export import Accuracy, Difference, Latency
 from tfdyno.core.messages.export import SourceModel
 from tfdyno.model.measure.statistics import bootstrap_median, median
 from tfdyno.process.failure import first_line
+from tfdyno.runtime.export import huggingface
 from tfdyno.runtime.export.compare import Judge, filled
 from tfdyno.runtime.export.data import Arrays, Data
 from tfdyno.runtime.export.source import Source, load
@@ -153,11 +154,17 @@ def _renamed(arrays: Arrays, names: list[str], others: list[str]) -> Arrays:
     return {other: arrays[name] for name, other in zip(names, others, strict=True)}
 
 
+def _huggingface(path: Path, source: Source) -> Runner:
+    run, words = huggingface.read_again(path, source)
+    return Runner(run=run, words=words)
+
+
 _RUNNERS: dict[str, Callable[[Path, Source], Runner]] = {
     "savedmodel": _saved_model,
     "keras": _keras,
     "onnx": _onnx,
     "tensorrt": _tensorrt,
+    "huggingface": _huggingface,
     "litert": _litert,
     "litert-fp16": _litert,
     "litert-int8": _litert,
@@ -177,6 +184,12 @@ def compare(
     for first, inputs in data.batches(chunk(source)):
         judge.add(first, before.run(inputs), _run(after, inputs))
     return judge.differences(), judge.accuracy()
+
+
+def reader_dtypes(source: Source) -> tuple[str, ...]:
+    """Return types to which KerasHub's reader rounds weights, whatever the folder holds."""
+    rounds = huggingface.READER_DTYPES.get(type(source.model.backbone).__name__)
+    return (rounds,) if rounds else ()
 
 
 def _run(runner: Runner, inputs: Arrays) -> Arrays:

@@ -13,6 +13,7 @@ import tensorflow as tf
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.tensorflow_internals import with_constants
+from tfdyno.runtime.export import huggingface
 from tfdyno.runtime.export.check import tf2onnx_module
 from tfdyno.runtime.export.source import Source, weights_bytes
 
@@ -131,6 +132,11 @@ def _torch(source: Source, target: Path) -> Details:
     return _keras(source, target / "model.keras")
 
 
+def _huggingface(source: Source, target: Path) -> Details:
+    with _converter("KerasHub"):
+        return huggingface.write(source, target)
+
+
 def _litert(source: Source, kind: Litert, target: Path, data: Data) -> Details:
     from tfdyno.runtime.litert import convert as export_litert
 
@@ -171,6 +177,7 @@ _WRITERS: dict[str, Callable[[Source, Path], Details]] = {
     "onnx": _onnx,
     "tensorrt": _tensorrt,
     "torch": _torch,
+    "huggingface": _huggingface,
 }
 
 

@@ -179,6 +179,15 @@ def detail_lines(one: Artefact) -> list[str]:
     if one.format == "litert-int8" and isinstance(floats, list | tuple):
         told = ", ".join(map(str, floats)) if floats else "none"
         lines.append(f"{one.format}: layers that stayed float: {told}.")
+    if layers := one.details.get("merged_adapters"):
+        lines.append(f"{one.format}: the adapters of {layers} layers are in their weights.")
+    modes = one.details.get("made_floats")
+    if isinstance(modes, list | tuple) and modes:
+        told = " and ".join(map(str, modes))
+        lines.append(
+            f"{one.format}: weights in {told} became floats, which take more memory; a server can "
+            "quantize them as it loads."
+        )
     if calibration := one.details.get("calibration"):
         lines.append(f"{one.format}: calibrated on {calibration}.")
     return lines
