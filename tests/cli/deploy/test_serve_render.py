@@ -75,3 +75,60 @@ def test_a_wrong_word_is_one_sentence_and_nothing_is_written(
     assert told in err
     assert err.count("\n") == 1
     assert [one.name for one in tmp_path.iterdir()] == ["cnn"]
+
+
+VLLM = ["serve", "keras_hub:gpt2_base_en", "--render", "vllm", "--card", "l4", "--prompt", "500",
+        "--new-tokens", "100"]  # fmt: skip
+
+
+def test_a_server_of_text_gets_its_sizes_and_says_how_they_came(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "out")
+    assert main([*VLLM, "--output", output, "--max-batch", "8", "--port", "9000"]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{output}/compose.yaml\n"
+    assert "--max-num-seqs 8: so many requests of 600 tokens fit" in err
+    assert "Not measured: no vLLM was started" in err
+    assert "127.0.0.1:9000:8000" in (tmp_path / "out" / "compose.yaml").read_text()
+
+
+def test_a_server_of_text_is_told_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*VLLM, "--output", str(tmp_path / "out"), "--json", "--name", "chat"]) == 0
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert (plan["name"], plan["max_model_tokens"], plan["port"]) == ("chat", 600, 8000)
+    assert plan["token_bytes"] == 2 * 12 * 12 * 64 * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--replicas", "2"], "--replicas is nothing that --render vllm looks at"),
+        (["--max-delay-ms", "3"], "--max-delay-ms is nothing that --render vllm looks at"),
+        (["--token", "t"], "--token is nothing that --render vllm looks at"),
+        (["--precision", "int3"], "--precision"),
+        (["--precision", "float9"], "did you mean float8?"),
+    ],
+)
+def test_what_a_server_of_text_has_no_place_for_is_refused(
+    tmp_path: Path, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*VLLM, "--output", str(tmp_path / "out"), *words]) == 2
+    assert told in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_card_has_to_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["serve", "keras_hub:gpt2_base_en", "--render", "vllm", "--output", str(tmp_path / "o")]
+    assert main(words) == 2
+    assert "--render vllm needs to know the card" in capsys.readouterr().err
+
+
+def test_options_of_a_server_of_text_go_with_it_alone(
+    tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["serve", model, "--render", "triton", "--output", str(tmp_path / "o"), "--card", "l4"]
+    assert main(words) == 2
+    assert "--card is nothing that --render triton looks at" in capsys.readouterr().err

@@ -16,6 +16,8 @@ from tfdyno.store.model_store import ModelStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.deploy.serving_plan import ServingPlan
+
 SIZE = {
     "target_requests_per_s": 800.0, "min_replicas": 2, "max_replicas": 9, "max_batch_size": 32,
     "max_delay_s": 0.004, "p99_s": 0.05, "target_utilisation_ratio": 0.7,
@@ -31,7 +33,9 @@ def model(tmp_path: Path) -> Path:
     return folder
 
 
-def rendered(tmp_path: Path, reference: Path | str, engine: str, **given: Any) -> Rendered:
+def rendered(
+    tmp_path: Path, reference: Path | str, engine: str, **given: Any
+) -> Rendered[ServingPlan]:
     asked = {"output": tmp_path / "out", **given}
     return render(RenderRequest(reference=str(reference), engine=engine, **asked))
 

@@ -10,6 +10,7 @@ from tests.exports import SIGNATURE, result, two, verification
 from tfdyno.view.deploy.export_text import export_text
 from tfdyno.words.deploy.export import (
     accuracy_lines,
+    commands,
     detail_lines,
     difference_words,
     headline,
@@ -68,3 +69,10 @@ def test_adapters_and_whole_numbers_that_became_part_of_the_weights_are_told() -
         "quantize them as it loads.",
     ]
     assert detail_lines(replace(one, details={"merged_adapters": 0, "made_floats": []})) == []
+
+
+def test_a_folder_of_hugging_face_leads_to_the_files_of_a_server() -> None:
+    found = result(("huggingface", verification()))
+    place = found.artefacts[0].path
+    said = f"tfdyno serve {place} --render vllm --card NAME --output DIR"
+    assert said in [line for line, _ in commands(found)]

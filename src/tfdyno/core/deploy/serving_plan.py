@@ -10,6 +10,8 @@ from tfdyno.core.base.errors import UsageError
 
 Engine = Literal["tfserving", "triton", "kserve", "kubernetes", "rayserve"]
 ENGINES: tuple[Engine, ...] = ("tfserving", "triton", "kserve", "kubernetes", "rayserve")
+RENDERED: tuple[str, ...] = (*ENGINES, "vllm")
+"""As well what serves text: its plan is ``core/deploy/language_model``'s."""
 ServedKind = Literal["savedmodel", "onnx", "tensorrt"]
 Server = Literal["tfserving", "triton"]
 CLAIM = "pvc://"

@@ -1,4 +1,4 @@
 """A model behind HTTP.
 
-Others use ``render``, ``serve``, ``setup``; the rest is private.
+Others use ``render``, ``render_vllm``, ``serve``, ``setup``; the rest is private.
 """

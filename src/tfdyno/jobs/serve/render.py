@@ -9,7 +9,7 @@ import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.base.settings import one_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.deploy.serving_plan import ServedKind
 
+Plan = TypeVar("Plan")
 _FILES = (".onnx", ".plan", ".engine")
 _STARTS = {
     "tfserving": "docker compose up",
@@ -76,23 +77,25 @@ class RenderRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rendered:
+class Rendered(Generic[Plan]):
     """What was written."""
 
     output: str
     files: tuple[str, ...]
     """The files by their path in the folder, the model's own left out."""
     model: str
-    """Where the model lies in the folder."""
+    """Where the model lies in the folder; empty: it is not there yet."""
     image: str
     """Empty for Ray Serve, whose cluster has its own."""
     start: str
     """The command that serves it, given in the folder."""
-    plan: ServingPlan
+    plan: Plan
     notes: tuple[str, ...] = ()
 
 
-def render(asked: RenderRequest, *, heard: Callable[[str], None] = lambda _text: None) -> Rendered:
+def render(
+    asked: RenderRequest, *, heard: Callable[[str], None] = lambda _text: None
+) -> Rendered[ServingPlan]:
     """Write a folder with the files of a server and the model in the place that it wants.
 
     The folder appears when all of it is there.
@@ -103,16 +106,13 @@ def render(asked: RenderRequest, *, heard: Callable[[str], None] = lambda _text:
     """
     one_of(asked.engine, ENGINES, "--render")
     _check_ignored(asked)
-    if asked.output.exists():
-        raise UsageError(f"{asked.output} is there already", remedy="name a new folder")
-    if not asked.output.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {asked.output.absolute().parent}")
+    check_output(asked.output)
     plan, source = _plan(asked)
     module = importlib.import_module(f"tfdyno.render.serving.{plan.engine}")
     write: Callable[[ServingPlan], dict[str, str]] = getattr(module, f"render_{plan.engine}")
     files, place = write(plan), _model_place(plan)
     heard(f"copying {source}")
-    _written(asked.output, files, source, place)
+    written(asked.output, files, source, place)
     return Rendered(
         output=str(asked.output),
         files=tuple(sorted(files)),
@@ -230,8 +230,26 @@ def _notes(plan: ServingPlan) -> tuple[str, ...]:
     return found
 
 
-def _written(output: Path, files: dict[str, str], source: Path, place: str) -> None:
-    """Write beside, then give it its name."""
+def check_output(output: Path) -> None:
+    """Refuse a folder that is there, or has no place; raises ``UsageError``."""
+    if output.exists():
+        raise UsageError(f"{output} is there already", remedy="name a new folder")
+    if not output.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {output.absolute().parent}")
+
+
+def written(output: Path, files: dict[str, str], source: Path | None, place: str) -> None:
+    """Write beside, then give it its name.
+
+    Args:
+        output: The folder.
+        files: Texts by their path in it.
+        source: The model; None: none is put there.
+        place: Where it goes.
+
+    Raises:
+        ToolError: There is no room.
+    """
     parent = output.absolute().parent
     with (
         OSErrorsAs(ToolError, f"cannot write {output}"),
@@ -242,6 +260,7 @@ def _written(output: Path, files: dict[str, str], source: Path, place: str) -> N
             target = made / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
-        (made / place).parent.mkdir(parents=True, exist_ok=True)
-        copy_contents(source, made / place)
+        if source is not None:
+            (made / place).parent.mkdir(parents=True, exist_ok=True)
+            copy_contents(source, made / place)
         made.rename(output)

@@ -1,4 +1,4 @@
 """Queues, batches and fleets of a service.
 
-Others use ``batching``, ``fleet``; the rest is private.
+Others use ``batching``, ``fleet``, ``text_server``; the rest is private.
 """

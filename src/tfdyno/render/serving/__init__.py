@@ -1,4 +1,4 @@
 """A serving plan in the words of each server.
 
-Others use ``images``, ``triton``; the rest is private.
+Others use ``images``, ``triton``, ``vllm``; the rest is private.
 """

@@ -24,10 +24,19 @@ def last_release(plan: ServingPlan) -> str:
     return _row(plan)["last"]
 
 
+def vllm_image() -> str:
+    """Return the container of vLLM that is pinned."""
+    return next(row["image"] for row in _rows() if row["server"] == "vllm")
+
+
+def _rows() -> list[dict[str, str]]:
+    with TABLE.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines, strict=True))
+
+
 def _row(plan: ServingPlan) -> dict[str, str]:
     device = "gpu" if plan.gpus else "cpu"
-    with TABLE.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines, strict=True))
+    rows = _rows()
     for row in rows:
         if (row["server"], row["kind"], row["device"]) == (plan.server, plan.kind, device):
             return row

@@ -226,6 +226,9 @@ def commands(found: ExportResult) -> list[tuple[str, str]]:
             continue
         if one.format in ("savedmodel", "keras"):
             made.append((f"tfdyno serve {place}", "Serve it"))
+        if one.format == "huggingface":
+            made.append((f"tfdyno serve {place} --render vllm --card NAME --output DIR",
+                         "Write the files of a server for it"))  # fmt: skip
         if one.format == "tensorrt":
             made.append(
                 (f"sh {place}/build_engine.sh", "Build the engine, on a machine with a GPU")
