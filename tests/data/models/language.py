@@ -61,7 +61,7 @@ def gemma(**options):
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=sentences, model_writer=proto, vocab_size=40, model_type="BPE",
         pad_id=0, eos_id=1, bos_id=2, unk_id=3, pad_piece="<pad>", eos_piece="<eos>",
-        bos_piece="<bos>", unk_piece="<unk>", minloglevel=2,
+        bos_piece="<bos>", unk_piece="<unk>", minloglevel=2, add_dummy_prefix=False,
         user_defined_symbols=["<start_of_turn>", "<end_of_turn>"],
     )  # fmt: skip
     tokenizer = hub.GemmaTokenizer(proto=proto.getvalue())

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from tfdyno.view.deploy.export_text import export_text
 
 ROOT = Path(__file__).parents[3]
 MODELS = f"{ROOT / 'tests/data/models/exported.py'}"
+LANGUAGE = ROOT / "tests/data/models/language.py"
+LACKING = [name for name in ("keras_hub", "safetensors") if find_spec(name) is None]
 TORCH = os.environ.get("TFDYNO_TORCH_PYTHON", "")
 """An interpreter with PyTorch and Keras."""
 pytestmark = pytest.mark.tf
@@ -334,3 +337,25 @@ def test_pytorch_gives_the_same_digits() -> None:
     assert found.artefacts[0].verification.max_abs <= 1e-4
     names = ["export.json", "model.keras", "state_dict.pt"]
     assert sorted(one.name for one in Path("out").iterdir()) == names
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(LACKING), reason="KerasHub or safetensors is not installed")
+def test_a_fine_tune_goes_out_as_hugging_face_has_it_and_stays_away_where_a_gate_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(one for one in sys.path if one))
+    found = exported(f"{LANGUAGE}:adapted_gemma", "huggingface", gates=Gates(max_difference=1e-5))
+    assert found.passed
+    assert sorted(one.name for one in Path("out").iterdir()) == [
+        "config.json", "export.json", "model.safetensors", "tokenizer.model",
+        "tokenizer_config.json",
+    ]  # fmt: skip
+    text = export_text(found)
+    assert "the adapters of 4 layers are in their weights" in text
+    read = all(find_spec(one) for one in ("torch", "transformers"))
+    assert ("KerasHub alone read it again" in text) is not read
+    lost = exported(f"{LANGUAGE}:adapted_gemma", "huggingface", output="lost",
+                    gates=Gates(max_difference=0.0))  # fmt: skip
+    assert not lost.passed
+    assert left() == ["out"]

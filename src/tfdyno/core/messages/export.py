@@ -131,6 +131,8 @@ class CompareOnTorch:
     known: ForTorch
 
 
+TOKENS_FILE = "tokens.json"
+"""Beside the kept inputs: a text, and the numbers that the model's own tokenizer makes of it."""
 EXPORT = Child(module="tfdyno.runtime.export.child", request=Export, result=Exported)
 COMPARE_ON_TORCH = Child(
     module="tfdyno.runtime.export.torch", request=CompareOnTorch, result=Verification

@@ -97,6 +97,7 @@ def _made(
     request: Export,
     progress: Progress,
 ) -> FormatMade | tuple[ObstacleFact, ...]:
+    from tfdyno.runtime.export import huggingface
     from tfdyno.runtime.export import verify as verify_export
     from tfdyno.runtime.export import write as export_write
 
@@ -129,6 +130,7 @@ def _made(
         if kind == "huggingface":
             found = replace(found, runner_dtypes=verify_export.reader_dtypes(source))
             kept = _keep_for_torch(source, before, data, request.kept)
+            huggingface.keep_tokens(source, request.kept)
         elif request.measure:
             progress(f"timing {kind}")
             timed = verify_export.latencies(source, before, after, data)

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.messages.export import TOKENS_FILE
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.export.plain import (
     adapted_layers,
@@ -40,6 +41,8 @@ ARCHITECTURES = {
 """By ``model_type``, where KerasHub leaves it out: neither its own reader nor vLLM does without."""
 READER_DTYPES = {"MistralBackbone": "float16"}
 """By the backbone: to which type KerasHub's reader rounds some weights, whatever the file has."""
+TEXT = "The quick brown fox jumps over 13 lazy dogs, doesn't it?"
+"""That both tokenizers have to make the same numbers of."""
 _INSTALL = "pip install 'tfdyno[hub]', or name an interpreter that has it with --python"
 
 
@@ -144,6 +147,12 @@ def read_again(path: Path, source: Source) -> tuple[Callable[[Arrays], Arrays], 
         return {name: np.asarray(tf.cast(model(inputs, training=False), tf.float32))}
 
     return run, f"KerasHub {keras_hub.__version__}"
+
+
+def keep_tokens(source: Source, folder: Path) -> None:
+    """Write what the model's tokenizer makes of a text, for who reads the folder elsewhere."""
+    numbers = [int(one) for one in source.model.preprocessor.tokenizer(TEXT)]
+    (folder / TOKENS_FILE).write_text(json.dumps({"text": TEXT, "numbers": numbers}))
 
 
 def _tokenizer(path: Path, kind: Value) -> Value:
