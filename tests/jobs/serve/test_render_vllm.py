@@ -61,6 +61,7 @@ def test_a_card_without_bfloat16_computes_in_float16() -> None:
         ({"gpus": 3}, "3 cards cannot share"),
         ({"reference": "keras_hub:gemma3_1b", "card": "t4"}, "vLLM refuses Gemma 3 in float16"),
         ({"name": "a/b"}, "a/b"),
+        ({"reference": "keras_hub:hf://a/b"}, "keras_hub:hf://a/b is not on this machine"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(changes: dict[str, object], told: str) -> None:

@@ -8,9 +8,10 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.catalog.presets import PREFIX, find_preset
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import HUB_PREFIX
 from tfdyno.core.deploy.language_model import LanguageModel
+from tfdyno.jobs.choose.hub_preset import hub_preset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,8 +46,8 @@ def language_model(reference: str) -> LanguageModel:
         UsageError: It is neither such a folder nor such a preset, it is damaged, or how much its
             cache takes is not known.
     """
-    if reference.startswith(PREFIX):
-        return _of_preset(find_preset(reference))
+    if reference.startswith(HUB_PREFIX):
+        return _of_preset(hub_preset(reference))
     return _of_folder(Path(reference))
 
 
@@ -159,7 +160,7 @@ def _of_preset(preset: Preset) -> LanguageModel:
         architecture = f"that of {preset.backbone} with images"
     if preset.backbone == "GemmaBackbone" and config.get("use_post_ffw_norm"):
         architecture = "Gemma2ForCausalLM"
-    name = f"{PREFIX}{preset.name}"
+    name = f"{HUB_PREFIX}{preset.name}"
     _check_architecture(name, architecture)
     heads = int(config.get("num_query_heads") or config["num_heads"])
     hidden = int(config["hidden_dim"])

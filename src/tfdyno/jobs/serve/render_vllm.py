@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog import gpus
-from tfdyno.catalog.presets import PREFIX
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import HUB_PREFIX
 from tfdyno.core.deploy.language_model import LanguageModel, ServedPrecision, TextServerPlan
 from tfdyno.core.deploy.model_version import checked_name
 from tfdyno.jobs.serve.language_model import language_model
@@ -63,7 +63,7 @@ def render(
     check_output(asked.output)
     plan = vllm_plan(asked)
     files = render_vllm(plan)
-    source = None if asked.reference.startswith(PREFIX) else Path(asked.reference)
+    source = None if asked.reference.startswith(HUB_PREFIX) else Path(asked.reference)
     if source:
         heard(f"copying {source}")
     written(asked.output, files, source, MODEL)
@@ -92,7 +92,7 @@ def vllm_plan(asked: VllmRequest) -> TextServerPlan:
         model, precision, gpu.name, memory, tokens=tokens, most_requests=most, asked=asked.gpus
     )
     return TextServerPlan(
-        name=checked_name(asked.name or model.name.removeprefix(PREFIX)),
+        name=checked_name(asked.name or model.name.removeprefix(HUB_PREFIX).rpartition("/")[2]),
         model=model,
         gpu=gpu.name,
         gpus=cards,
