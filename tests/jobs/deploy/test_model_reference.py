@@ -85,6 +85,14 @@ def test_what_is_no_model_is_refused_with_what_to_name(
         resolve(str(tmp_path / named))
 
 
+def test_a_folder_of_hugging_face_is_told_where_it_can_be_served(tmp_path: Path) -> None:
+    (tmp_path / "chat").mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / "chat" / name).write_bytes(b"")
+    with pytest.raises(UsageError, match=r"chat is a folder of Hugging Face: .* --render vllm"):
+        resolve(str(tmp_path / "chat"))
+
+
 def test_a_version_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
     found = resolve(str(saved_model(tmp_path / "net" / "7")))
     with pytest.raises(UsageError, match="net has no version 8; there are 7"):

@@ -139,6 +139,13 @@ def _of_folder(path: Path) -> ServedModel:
     )
     if numbered:
         return ServedModel(name=name, versions=tuple(numbered), kind="versions")
+    if (path / "config.json").is_file() and any(path.glob("*.safetensors")):
+        raise UsageError(
+            f"{path} is a folder of Hugging Face",
+            why="a server of text runs such a model",
+            remedy=f"type tfdyno serve {shlex.quote(str(path))} --render vllm --card NAME "
+            "--output DIR",
+        )
     raise UsageError(
         f"{path} holds no SavedModel",
         why=f"there is no {GRAPH_FILES[0]} in it, nor in a folder 1, 2, … below",
