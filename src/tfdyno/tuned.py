@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.recipe_file import Given, given_recipe
+from tfdyno.core.train.jax_plan import BACKENDS
 from tfdyno.core.train.search_space import read_values
 from tfdyno.core.train.tuning import Tuning
 
@@ -48,6 +50,7 @@ def tune(
     subject: Value,
     *,
     recipe: Given = None,
+    backend: str = "",
     space: Mapping[str, object] | None = None,
     trials: int | None = None,
     runs: int | None = None,
@@ -68,6 +71,8 @@ def tune(
         subject: A script, ``file.py:function``, ``model.keras`` or task as on the command line, or
             a ``Workload``.
         recipe: To start from: a ``Recipe``, its settings by name, or the path of a TOML file.
+        backend: Of Keras, ``tensorflow`` or ``jax``; empty: as the code or KERAS_BACKEND sets it,
+            else TensorFlow.
         space: Values of settings by name, as ``{"batch_size": [32, 64]}``, or a single one; that of
             the start is tried in any case. Others have usual ones.
         trials: That are run, at most; None: 20.
@@ -85,17 +90,23 @@ def tune(
         ToolError: The start's child process failed.
         KeyboardInterrupt: It was stopped; the trials are kept for ``resume``.
     """
+    from tfdyno.cli.backend_options import backend_of
     from tfdyno.cli.progress import progress_line
     from tfdyno.jobs.tune.tune import tune as trials_of
     from tfdyno.jobs.tune.write import written
 
     start = given_recipe(recipe) or Recipe()
     given = {"trials": trials, "runs": runs, "seconds_s": seconds, "folder": output, "seed": seed}
+    workload = _workload(subject, options)
+    asked = settings.one_of(backend, BACKENDS, "backend") if backend else None
+    on, note = backend_of(workload, asked)
     request = _request(
-        _workload(subject, options), start, space or {},
-        {**given, "keep_batch": keep_batch, "resume": resume},
+        workload, start, space or {},
+        {**given, "keep_batch": keep_batch, "resume": resume, "backend": on},
     )  # fmt: skip
     with progress_line(quiet=not progress, verbose=False) as shown:
+        if note:
+            shown(Lasting(note))
         *_, last = trials_of(request, progress=shown)
     written(request.folder, last)
     found = {one.name: getattr(last, one.name) for one in fields(Tuning)}
@@ -145,6 +156,7 @@ def _request(
     return TuneRequest(
         workload=workload,
         recipe=start,
+        backend=given["backend"],
         named={name: read_values(name, _several(values), start) for name, values in space.items()},
         data=default_data(workload),
         keep_batch=given["keep_batch"],

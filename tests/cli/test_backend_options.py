@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("command", ["tune", "diagnose"])
+@pytest.mark.parametrize("command", ["diagnose"])
 @pytest.mark.parametrize("words", [("--backend", "jax"), ()])
 def test_what_measures_tensorflow_alone_never_runs_a_script_of_jax_there(
     command: str,

@@ -11,7 +11,7 @@ from tfdyno.core.base.codec import to_json
 from tfdyno.words.train.tune_document import tune_document
 
 KEYS = {
-    "headline",
+    "headline", "backend",
     "version", "workload", "title", "device", "device_name", "planned_for", "start", "recipe",
     "recipe_id", "is_proven", "changes_batch", "best", "proof", "proof_ratio", "proof_interval",
     "trials", "counts", "space", "space_size", "left", "ended", "asked_trials", "runs_per_trial",

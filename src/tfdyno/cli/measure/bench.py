@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from tfdyno.cli.answer import Answer
+from tfdyno.cli.backend_options import backend_of
 from tfdyno.cli.command import TEXT, command, flag, group, many, option
 from tfdyno.cli.options import (
     HTML,
@@ -223,14 +223,9 @@ def _backend(asked: str | None, other: str, workload: Workload) -> tuple[Backend
     Raises:
         UsageError: The code names one that is not measured.
     """
-    if asked:
-        return backend_named(asked), ""
-    if other:
+    if other and not asked:
         return ("tensorflow" if other == "jax" else "jax"), ""
-    from tfdyno.jobs.train.backend import found_backend
-
-    found = found_backend(workload, os.environ)
-    return backend_named(found.name), found.note
+    return backend_of(workload, asked)
 
 
 def _comparable(recipe: Recipe, backend: Backend, other: Backend) -> Recipe:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfdyno.cli.backend_options import EITHER
 from tfdyno.cli.command import TEXT, given, many, option
-from tfdyno.cli.options import Filled, OneOf, Whole
-from tfdyno.core.train.jax_plan import BACKENDS, MOST_HOST_DEVICES
+from tfdyno.cli.options import Filled, Whole
+from tfdyno.core.train.jax_plan import MOST_HOST_DEVICES
 
 if TYPE_CHECKING:
     from tfdyno.core.train.jax_plan import JaxPlan
@@ -21,10 +22,7 @@ SPLITTING = ("mesh", "layout", "write_layout", "host_devices", "rules")
 class JaxOptions:
     """Which backend, and over what it splits a model."""
 
-    backend: str | None = option(
-        type=OneOf("backend", BACKENDS),
-        help="Of Keras.  [default: as the code or KERAS_BACKEND sets it, else tensorflow]",
-    )
+    backend: str | None = EITHER
     mesh: str | None = option(
         type=Filled(), metavar="AXES", help="With jax: devices along each axis, as data=2,model=2."
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from tfdyno.cli.answer import Answer, noted
-from tfdyno.cli.backend_options import BACKEND, check_tensorflow
+from tfdyno.cli.backend_options import EITHER, backend_of
 from tfdyno.cli.command import TEXT, command, flag, group, many, option
 from tfdyno.cli.options import (
     LANG,
@@ -27,6 +27,7 @@ from tfdyno.cli.progress import progress_line
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
+from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.measure.measurement import DataMode
 from tfdyno.core.recipe.recipe import typed
 
@@ -41,7 +42,7 @@ FAILED = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options(WorkloadOptions):
-    backend: str | None = BACKEND
+    backend: str | None = EITHER
     recipe: Path | None = RECIPE
     changes: tuple[str, ...] = SET
     space: tuple[str, ...] = many(
@@ -97,15 +98,16 @@ def tune(options: _Options) -> Answer:
     (tfdyno-tuning without --output) gets recipe.toml, tuning.json and the study.
     """
     _check(options)
-    request = _request(options)
+    request, note = _request(options)
     if options.dry_run:
-        return _plan(request, options)
+        return _plan(request, options, note)
     from tfdyno.jobs.tune.tune import tune as trials_of
     from tfdyno.jobs.tune.write import written
 
     last: Tuning | None = None
     stop: BaseException | None = None
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
+        _tell(progress, note)
         try:
             for so_far in _on_engine(options, request, progress, trials_of):
                 last = so_far
@@ -142,17 +144,25 @@ def _check(options: _Options) -> None:
         raise UsageError("--address needs --on ray", remedy="add --on ray, or leave it out")
 
 
-def _request(options: _Options) -> TuneRequest:
+def _tell(progress: Callable[[str], None], note: str) -> None:
+    """Tell what is to be known of the backend, which stays on the screen."""
+    if note:
+        progress(Lasting(note))
+
+
+def _request(options: _Options) -> tuple[TuneRequest, str]:
+    """Return what is asked, and what is to be told of the backend that was found."""
     from tfdyno.core.train.search_space import read_space
     from tfdyno.jobs.bench.bench import default_data
     from tfdyno.jobs.tune.request import DEFAULT_FOLDER, MOST_S, RUNS, TRIALS, TuneRequest
 
     workload = workload_from(options, options.code)
-    check_tensorflow(workload, options.backend, "tune")
+    backend, note = backend_of(workload, options.backend)
     recipe = recipe_from(options.recipe, typed(options.changes))
-    return TuneRequest(
+    request = TuneRequest(
         workload=workload,
         recipe=recipe,
+        backend=backend,
         named=read_space(options.space, recipe),
         trials=options.trials or TRIALS,
         runs=options.runs or RUNS,
@@ -165,6 +175,7 @@ def _request(options: _Options) -> TuneRequest:
         seed=options.seed,
         wait_free=options.wait_free,
     )
+    return request, note
 
 
 def _limit(typed_size: str | None) -> int:
@@ -190,12 +201,13 @@ def _on_engine(
     return trials_of(request, progress=progress, engine=nodes)
 
 
-def _plan(request: TuneRequest, options: _Options) -> Answer:
+def _plan(request: TuneRequest, options: _Options, note: str) -> Answer:
     from tfdyno.catalog.gpus import find
     from tfdyno.jobs.tune.plan import planned
 
     assert options.gpu
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
+        _tell(progress, note)
         return _answer(planned(request, find(options.gpu), progress=progress))
 
 

@@ -75,6 +75,8 @@ class BenchTask:
     """0: unknown."""
     is_loop: bool = False
     """Whether the script trains by a loop of its own, and not by Keras' ``fit``."""
+    has_pipeline: bool = True
+    """Whether it reads its own data by tf.data, which takes the input settings of a recipe."""
     data_set: str = ""
     """Name of the real data; empty for others."""
     notes: tuple[str, ...] = ()

@@ -83,6 +83,7 @@ class MeasureAllReduce:
 
 RUN = Child(module="tfdyno.runtime.bench.child", request=MeasureRun, result=MeasuredRun)
 PLACE = Child(module="tfdyno.runtime.base.place", request=Nothing, result=Software)
+PLACE_ON_JAX = Child(module="tfdyno.runtime.train_jax.place", request=Nothing, result=Software)
 LOSSES = Child(module="tfdyno.runtime.bench.losses", request=TellLosses, result=tuple[float, ...])
 ALL_REDUCE = Child(
     module="tfdyno.runtime.bench.all_reduce", request=MeasureAllReduce, result=AllReduce

@@ -8,6 +8,7 @@ from tfdyno.core.base.errors import Failure
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.fix_proof import Agreement
 from tfdyno.core.measure.measurement import Environment, Measured
+from tfdyno.core.measure.software import Backend
 from tfdyno.core.messages.bench import MeasureHere
 from tfdyno.core.recipe.recipe import Recipe
 
@@ -21,6 +22,8 @@ class LookHere:
 
     workload: Workload
     recipe: Recipe
+    backend: Backend = "tensorflow"
+    """Of Keras."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,8 @@ class Pair:
     steps_per_epoch: int = 0
     """0: not known."""
     is_loop: bool = False
+    backend: Backend = "tensorflow"
+    """Of Keras, for both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.measure.fix_proof import FixProof
-from tfdyno.core.measure.software import DeviceKind
+from tfdyno.core.measure.software import Backend, DeviceKind
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat, as_run
 from tfdyno.core.train.search_space import SearchSpace
@@ -96,6 +96,8 @@ class Tuning:
     """The workload as typed."""
     title: str = ""
     """The model's own name; empty: nothing was run."""
+    backend: Backend = "tensorflow"
+    """Of Keras."""
     start: Recipe
     space: SearchSpace
     trials: tuple[Trial, ...]

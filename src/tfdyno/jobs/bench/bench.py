@@ -15,7 +15,7 @@ from tfdyno.core.measure.measurement import DataMode, Measured, Measurement, Pro
 from tfdyno.core.measure.software import Backend
 from tfdyno.core.messages.bench import MeasureHere
 from tfdyno.core.recipe.composition import check_composition, refuse_trainer_settings
-from tfdyno.core.recipe.recipe import Recipe, diff
+from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.jax_plan import check_recipe
 from tfdyno.jobs.bench.run import Measuring, measured
 from tfdyno.jobs.bench.sides import Side, check_same, new_sides, next_turn
@@ -36,12 +36,8 @@ from tfdyno.words.bench.told import stage_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
 MOST_RUNS = 1000
-ON_JAX = (
-    "accumulation", "batch_size", "clip_norm", "execution", "precision", "retreat", "seed",
-    "steps_per_execution",
-)  # fmt: skip
-"""Settings of a recipe that a run on JAX takes; one that it left out would not be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,10 +172,6 @@ def check(request: BenchRequest) -> None:
 def _check_jax(workload: Workload, recipe: Recipe, protocol: Protocol) -> None:
     """Refuse what Keras on JAX cannot run, or what means nothing there."""
     check_recipe(recipe)
-    for name in diff(Recipe(), recipe):
-        if name not in ON_JAX:
-            what = f"bench does not set {name} on the JAX backend"
-            raise UsageError(what, why=f"there it sets {', '.join(ON_JAX)}", remedy="leave it out")
     check_script(workload)
     if workload.kind == "step_function":
         what = f"{workload.reference} is a step of TensorFlow, which JAX cannot run"

@@ -25,7 +25,7 @@ from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.compiled.flags import own_choice
 from tfdyno.jobs.compiled.keeping import Compiling, Kept, with_programs
-from tfdyno.jobs.holders.found_cards import found_cards
+from tfdyno.jobs.holders.found_cards import count_cards
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
 from tfdyno.jobs.train.jax_run import jax_environment
@@ -67,6 +67,7 @@ def measured(
     """
     work = Work(
         subject=asked.workload.reference, recipe=asked.recipe, had=asked.had,
+        has_graph=asked.backend == "tensorflow",
         tell=lambda line: progress(Lasting(line)),
     )  # fmt: skip
     found, retreats = retreating(lambda trial: _once(asked, trial, progress, keeps_programs), work)
@@ -143,7 +144,7 @@ def _measured(
                 protocol=protocol,
                 backend=asked.backend,
                 first_weights=asked.first_weights,
-                seen_gpus=len(found_cards(visible=visible)) if on_jax else 0,
+                seen_gpus=count_cards(visible=visible) if on_jax else 0,
             ),
             progress=progress,
             timeout_s=START_LIMIT_S + (EPOCHS_LIMIT_S if protocol.epochs else protocol.most_s),

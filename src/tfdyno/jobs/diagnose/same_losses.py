@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.messages.bench import LOSSES, TellLosses
 from tfdyno.core.recipe.recipe import diff
+from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS, RunSettings
 from tfdyno.jobs.child.recipe_env import recipe_environment
 from tfdyno.jobs.child.worker import run_child, silent
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.fix_proof import Agreement
+    from tfdyno.core.measure.software import Backend
     from tfdyno.core.recipe.recipe import Recipe
 
 EPOCHS = 2
@@ -57,6 +59,7 @@ class SameLosses:
         batch_size: int,
         steps_per_epoch: int,
         is_loop: bool = False,
+        backend: Backend = "tensorflow",
     ) -> None:
         """Train nothing yet.
 
@@ -66,8 +69,10 @@ class SameLosses:
             batch_size: Of it without a recipe; 0: not known.
             steps_per_epoch: Of its data; 0: not known.
             is_loop: Whether it is trained by a loop of its own.
+            backend: Of Keras. On JAX it trains on one device, as a bench measures there.
         """
         self._workload, self._is_loop = workload, is_loop
+        self._jax = JaxPlan(host_devices=1) if backend == "jax" else None
         self._ran = 0
         """Steps of a loop that ended before."""
         self._batch_size, self._steps_per_epoch = batch_size, steps_per_epoch
@@ -127,7 +132,10 @@ class SameLosses:
                 save_model=False, keep=1, only_losses=True,
                 first_weights=str(self._folder / FIRST_WEIGHTS),
             )  # fmt: skip
-            request = TrainRequest(workload=self._workload, recipe=seeded, settings=settings)
+            request = TrainRequest(
+                workload=self._workload, settings=settings, jax=self._jax,
+                recipe=_on_one_card(seeded) if self._jax else seeded,
+            )  # fmt: skip
             outcome = train(request, progress=told).outcome
         if outcome.stopped not in ("", NAN_LOSS, NAN_WEIGHTS):
             raise KeyboardInterrupt
@@ -153,3 +161,9 @@ class SameLosses:
         self._ran = len(found)
         parts = [found[at : at + steps] for at in range(0, len(found), steps)]
         return [math.fsum(part) / len(part) for part in parts]
+
+
+def _on_one_card(recipe: Recipe) -> Recipe:
+    """Show JAX the first of the cards that it would see: it shares a batch among all of them."""
+    visible = visible_to(recipe_environment(recipe)) or "0"
+    return replace(recipe, visible_devices=visible.split(",")[0])

@@ -52,6 +52,13 @@ def found_cards(*, visible: str | None = None) -> tuple[FoundCard, ...]:
         return tuple(_found(nvml, *one) for one in (cards.handles(nvml, seen) if nvml else ()))
 
 
+def count_cards(*, visible: str | None = None) -> int:
+    """Count the cards that a run of this user sees, whatever they are; as ``found_cards``."""
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES") if visible is None else visible
+    with cards.opened() as nvml:
+        return len(cards.handles(nvml, seen)) if nvml else 0
+
+
 def with_room(
     found: tuple[FoundCard, ...],
     *,

@@ -40,7 +40,7 @@ from tfdyno.jobs.child.workers import run_children
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.compiled.keeping import Compiling, with_programs
 from tfdyno.jobs.holders.card_rates import card_peaks
-from tfdyno.jobs.holders.found_cards import found_cards
+from tfdyno.jobs.holders.found_cards import count_cards
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.retreat.dumps import without_programs
 from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
@@ -243,7 +243,7 @@ def _once(
                 addresses=run.process.addresses if run.process else (),
                 rank=own.index,
                 gpus=run.gpus,
-                seen_gpus=len(found_cards(visible=visible)),
+                seen_gpus=count_cards(visible=visible),
             )
             outcome = run_child(
                 TRAIN_ON_JAX, on_jax, output=output, log=log, started=started, **common

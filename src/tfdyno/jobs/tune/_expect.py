@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.software import Backend
 from tfdyno.core.train.tuning import Trial, TrialEstimate
+from tfdyno.jobs.choose.backends import JAX
 from tfdyno.jobs.choose.options import SUM_BYTES
 from tfdyno.jobs.choose.predict import Predictor, StepSettings, predictor_for
 from tfdyno.model.measure.trial_judge import arm_of
@@ -28,6 +30,8 @@ class CardEstimates:
     """``tfdyno estimate`` for the recipes of a study on one card; each trace is made once."""
 
     workload: Workload
+    backend: Backend = "tensorflow"
+    """Of Keras, whose step is estimated."""
     gpu: Gpu
     limit_bytes: int = 0
     """The card's memory that a recipe may take; 0: what is usable."""
@@ -47,7 +51,7 @@ class CardEstimates:
         """Return the predictor of the starting recipe.
 
         Raises:
-            TfdynoError: The workload cannot be traced.
+            TfdynoError: The workload cannot be traced, on JAX by JAX itself.
         """
         return self._predictor(start)
 
@@ -84,12 +88,21 @@ class CardEstimates:
 
     def _predictor(self, recipe: Recipe) -> Predictor:
         execution = recipe.execution if recipe.execution != "auto" else ""
-        return predictor_for(
-            self.workload,
+        found = predictor_for(
+            on_backend(self.workload, self.backend),
             StepSettings(precision=recipe.precision, execution=execution),
             batch_size=recipe.batch_size or self.batch_size,
             progress=self.progress,
         )
+        trace = found.traced.trace
+        if self.backend == "jax" and trace.path == "tensorflow":
+            raise UsageError("JAX's step cannot be traced", why=trace.path_reason.rstrip("."))
+        return found
+
+
+def on_backend(workload: Workload, backend: Backend) -> Workload:
+    """Return the workload as it is traced for a backend of Keras."""
+    return replace(workload, software=JAX) if backend == "jax" else workload
 
 
 def _rate(found: Estimate, recipe: Recipe, samples: int) -> Interval:

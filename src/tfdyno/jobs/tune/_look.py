@@ -13,13 +13,13 @@ from tfdyno.core.train.search_space import SearchSpace, Value
 from tfdyno.core.train.tuning import Trial
 from tfdyno.jobs.bench.run import measured
 from tfdyno.jobs.choose.predict import StepSettings, predictor_for
-from tfdyno.jobs.holders.found_cards import found_cards
+from tfdyno.jobs.holders.found_cards import count_cards
 from tfdyno.jobs.tune._cache import data_bytes, room_bytes
-from tfdyno.jobs.tune._expect import CardEstimates, from_trials
+from tfdyno.jobs.tune._expect import CardEstimates, from_trials, on_backend
 from tfdyno.jobs.tune._losses import NO_ROOM, why_uncompared
 from tfdyno.jobs.tune._place import HOST_RATIO, limit_here
 from tfdyno.jobs.tune._runs import RunFailed
-from tfdyno.jobs.tune._space import SpaceFacts, cpu_policy, space_of
+from tfdyno.jobs.tune._space import SpaceFacts, cpu_policy, left_out, space_of
 from tfdyno.jobs.tune._trial import with_measured
 from tfdyno.jobs.tune.request import Node, TuneRequest
 from tfdyno.model.choose.recipe_options import suited_precision
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.choose.hardware import Gpu
-    from tfdyno.core.measure.measurement import Measured, Measurement
+    from tfdyno.core.measure.measurement import BenchTask, Measured, Measurement
     from tfdyno.core.measure.software import DeviceKind
     from tfdyno.core.messages.bench import MeasureHere
     from tfdyno.core.recipe.recipe import Recipe
@@ -44,6 +44,18 @@ ONLY_SPEED = (
     "Only samples per second are tuned, not what is learned: a trial that changes the batch of an "
     "update is marked."
 )
+
+UNCOMPILED = (
+    "There is no estimate: the script runs JAX without a compiled step, and the estimate is of a "
+    "compiled one."
+)
+ONE_OF_SEVERAL = (
+    "Trials ran on one of {count} GPUs. On JAX train shares each batch among all that it sees: "
+    "visible_devices = 0 shows it one."
+)
+
+_UNUSED_GPU = "JAX computes on the CPU, though"
+"""How the child begins that tells of GPUs that JAX leaves unused."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,12 +160,16 @@ def look_of(
         samples_per_epoch=task.samples_per_epoch,
         replicas=task.replica_count,
         own_input=not request.data.startswith("synthetic"),
+        has_pipeline=task.has_pipeline,
+        backend=request.backend,
         data_bytes=data_bytes(task.inputs, task.samples_per_epoch),
         room_bytes=room_bytes(is_here=not node.name, limit_bytes=limit_bytes),
         is_loop=task.is_loop and request.workload.kind != "step_function",
         accumulation=request.recipe.accumulation,
         keep_batch=request.keep_batch,
     )
+    # JAX's step is estimated as XLA compiles it
+    uncompiled = request.backend == "jax" and task.execution != "xla" and gpu is not None
     return StartInspection(
         start=with_measured(draft, found),
         space=known or space_of(request.named, request.recipe, facts),
@@ -164,10 +180,15 @@ def look_of(
         update_samples=task.samples_per_step * request.recipe.accumulation,
         samples_per_epoch=task.samples_per_epoch,
         is_loop=task.is_loop,
-        uncompared=why_uncompared(request.workload, task),
-        estimates=_estimates(request, gpu, task.batch_size, progress),
+        uncompared=why_uncompared(request.workload, task, request.backend),
+        estimates=_estimates(request, None if uncompiled else gpu, task.batch_size, progress),
         limit_bytes=limit_bytes,
-        said=(ONLY_SPEED, *_unexpected(gpu, environment)),
+        said=(
+            ONLY_SPEED,
+            *left_out(facts),
+            *_of_jax(task, environment),
+            *([UNCOMPILED] if uncompiled else _unexpected(gpu, environment)),
+        ),
     )
 
 
@@ -177,14 +198,13 @@ def this_machine(request: TuneRequest) -> Node:
     Raises:
         UsageError: Such a limit is asked for where there is a card.
     """
-    try:
-        on_cpu = not found_cards()
-    except UsageError:  # a card that the catalogue does not have is one
-        on_cpu = False
+    on_cpu = not count_cards()
     if not on_cpu and request.memory_limit_bytes:
+        of_card = "memory_fraction=0.5" if request.backend == "jax" else "memory_limit_bytes=8GiB"
         raise UsageError("--memory-limit is for a machine without a GPU",
-                         remedy="limit the card by --set memory_limit_bytes=8GiB")  # fmt: skip
-    limit_bytes = limit_here(request.memory_limit_bytes, on_cpu=on_cpu)
+                         remedy=f"limit the card by --set {of_card}")  # fmt: skip
+    may_be_on_cpu = on_cpu or request.backend == "jax"  # which may have no GPU beside cards
+    limit_bytes = limit_here(request.memory_limit_bytes, on_cpu=may_be_on_cpu)
 
     def run(asked: MeasureHere, progress: Callable[[str], None]) -> Measured:
         return measured(replace(asked, limit_bytes=limit_bytes), progress, keeps_programs=True)
@@ -215,7 +235,7 @@ def _without_room(
     try:
         recipe = request.recipe
         traced = predictor_for(
-            request.workload,
+            on_backend(request.workload, request.backend),
             StepSettings(precision=recipe.precision,
                          execution=recipe.execution if recipe.execution != "auto" else ""),
             batch_size=batch_size, progress=progress,
@@ -229,7 +249,7 @@ def _without_room(
     facts = SpaceFacts(
         batch_size=batch_size, execution=execution, policy=policy, suited_policy=suited,
         fits=False, own_input=False, accumulation=request.recipe.accumulation,
-        keep_batch=request.keep_batch,
+        keep_batch=request.keep_batch, backend=request.backend,
     )  # fmt: skip
     return StartInspection(
         start=start,
@@ -238,10 +258,10 @@ def _without_room(
         title=title,
         batch_size=batch_size,
         update_samples=batch_size * request.recipe.accumulation,
-        uncompared=why_uncompared(request.workload) or NO_ROOM,
+        uncompared=why_uncompared(request.workload, backend=request.backend) or NO_ROOM,
         estimates=_estimates(request, gpu, batch_size, progress),
         limit_bytes=_limit_bytes(request, environment),
-        said=tuple(said),
+        said=(*said, *left_out(facts)),
     )
 
 
@@ -257,9 +277,19 @@ def _estimates(
     if gpu is None:
         return None
     return CardEstimates(
-        workload=request.workload, gpu=gpu, limit_bytes=request.recipe.memory_limit_bytes,
-        batch_size=batch_size, progress=progress,
+        workload=request.workload, backend=request.backend, gpu=gpu,
+        limit_bytes=request.recipe.memory_limit_bytes, batch_size=batch_size, progress=progress,
     )  # fmt: skip
+
+
+def _of_jax(task: BenchTask, environment: Environment) -> tuple[str, ...]:
+    """Return what is to be known of the devices that JAX has; empty on TensorFlow."""
+    if task.backend != "jax":
+        return ()
+    unused = [note for note in task.notes if note.startswith(_UNUSED_GPU)]
+    count = len(environment.cards)
+    several = [ONE_OF_SEVERAL.format(count=count)] if count > 1 else []
+    return (*unused, *several)
 
 
 def _unexpected(gpu: Gpu | None, environment: Environment) -> tuple[str, ...]:

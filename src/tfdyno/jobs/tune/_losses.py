@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.fix_proof import Agreement
     from tfdyno.core.measure.measurement import BenchTask
+    from tfdyno.core.measure.software import Backend
     from tfdyno.core.messages.tune import Pair
 
 NO_DATA = "brings no data"
@@ -26,18 +27,23 @@ def compare_here(pair: Pair, progress: Callable[[str], None]) -> Agreement:
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         losses = SameLosses(
             pair.workload, folder=Path(folder), batch_size=pair.batch_size,
-            steps_per_epoch=pair.steps_per_epoch, is_loop=pair.is_loop,
+            steps_per_epoch=pair.steps_per_epoch, is_loop=pair.is_loop, backend=pair.backend,
         )  # fmt: skip
         return losses.of(pair.before, pair.after, progress)
 
 
-def why_uncompared(workload: Workload, task: BenchTask | None = None) -> str:
+def why_uncompared(
+    workload: Workload, task: BenchTask | None = None, backend: Backend = "tensorflow"
+) -> str:
     """Return why a workload has no losses that could be compared; empty: it has.
 
     Args:
         workload: What is tuned.
         task: What the runs of the start found; None: it did not run.
+        backend: Of Keras.
     """
+    if workload.kind == "task" and backend == "jax":
+        return f"{workload.reference} trains on TensorFlow alone"
     if workload.kind in ("application", "keras_file"):
         return f"{workload.reference} {NO_DATA}"
     if workload.kind == "step_function":

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.messages.bench import PLACE
+from tfdyno.core.messages.bench import PLACE, PLACE_ON_JAX
 from tfdyno.core.messages.child import Nothing
 from tfdyno.core.messages.tune import LookHere
+from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.jobs.bench.sides import SAME_PLACE
 from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.choose.trace import interpreter
+from tfdyno.jobs.train.jax_run import jax_environment
 from tfdyno.probe.base.host import this_host
 from tfdyno.probe.machine.fingerprint import memory_bytes
 from tfdyno.words.base.language import say
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from tfdyno.jobs.tune.request import Node, TuneRequest
 
 LOOK_LIMIT_S = 600.0
-"""The time for an import of TensorFlow, on a cold disk."""
+"""The time for an import of TensorFlow or JAX, on a cold disk."""
 HOST_RATIO = 0.9
 """The share of the machine's memory that a run on CPUs may take before it is ended."""
 _OF_ONE = ("host", "container_image")
@@ -34,8 +36,11 @@ _OF_ONE = ("host", "container_image")
 def look_here(asked: LookHere, progress: Callable[[str], None]) -> Environment:
     """Return where a run would be made on this machine; raises ``TfdynoError``."""
     variables = recipe_environment(asked.recipe)
+    is_jax = asked.backend == "jax"
+    if is_jax:
+        variables |= jax_environment(JaxPlan(), asked.recipe)
     found = run_child(
-        PLACE,
+        PLACE_ON_JAX if is_jax else PLACE,
         Nothing(),
         progress=progress,
         timeout_s=LOOK_LIMIT_S,
@@ -71,7 +76,7 @@ def _shown(value: object) -> str:
 def limit_here(limit_bytes: int, *, on_cpu: bool) -> int:
     """Return resident memory that a run may take here: as asked, else most of what there is.
 
-    0 on a card, whose own memory TensorFlow limits.
+    0 on a card, whose own memory the framework limits.
     """
     if not on_cpu:
         return 0
@@ -94,7 +99,10 @@ class Places:
                 if node.name
                 else say("looking at this machine")
             )
-            asked = LookHere(workload=self._request.workload, recipe=self._request.recipe)
+            asked = LookHere(
+                workload=self._request.workload, recipe=self._request.recipe,
+                backend=self._request.backend,
+            )  # fmt: skip
             self._known[node.name] = node.look(asked, self._progress)
         return self._known[node.name]
 

@@ -133,7 +133,7 @@ def proven(
         return told(reason=_of_speed(look.uncompared), kept=True)
     pair = Pair(
         workload=request.workload, before=request.recipe, after=best.recipe,
-        batch_size=look.batch_size, is_loop=look.is_loop,
+        batch_size=look.batch_size, is_loop=look.is_loop, backend=request.backend,
         steps_per_epoch=look.samples_per_epoch // look.batch_size if look.batch_size else 0,
     )  # fmt: skip
     try:
@@ -169,6 +169,8 @@ def _measured(
         workload=request.workload,
         recipe=request.recipe,
         against=best.recipe,
+        backend=request.backend,
+        against_backend=request.backend,
         protocol=Protocol(
             data=request.data,
             least_runs=LEAST_RUNS,

@@ -88,5 +88,6 @@ def _found(asked: NodeWork) -> Measured | Environment | Agreement:
         return compare_here(work, silent)
     if isinstance(work, LookHere):
         return look_here(work, silent)
-    limit_bytes = limit_here(work.limit_bytes, on_cpu=asked.on_cpu)
+    may_be_on_cpu = asked.on_cpu or work.backend == "jax"  # which may have no GPU beside cards
+    limit_bytes = limit_here(work.limit_bytes, on_cpu=may_be_on_cpu)
     return measured(replace(work, limit_bytes=limit_bytes), silent, keeps_programs=True)

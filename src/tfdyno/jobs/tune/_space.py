@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.measure.software import Backend
 from tfdyno.core.recipe.recipe import Recipe, flat
 from tfdyno.core.recipe.recipe_reading import TENSORFLOW_CHOOSES
 from tfdyno.core.train.search_space import BATCH, SearchSpace, Value
@@ -45,6 +46,10 @@ class SpaceFacts:
     replicas: int = 1
     own_input: bool = True
     """Whether the workload's own data is read, and not made up."""
+    has_pipeline: bool = True
+    """Whether tf.data reads it."""
+    backend: Backend = "tensorflow"
+    """Of Keras."""
     data_bytes: float = 0.0
     """Bytes of an epoch, as the model is given it; 0: not known."""
     room_bytes: float = 0.0
@@ -68,11 +73,13 @@ def space_of(
         facts: Of the workload and the device.
 
     Raises:
-        UsageError: A setting is named that a loop of the script's own cannot be given.
+        UsageError: A setting is named that a loop of the script's own cannot be given, or one of
+            the input where tf.data does not read it.
     """
     if facts.is_loop and (names := [name for name in named if not _is_of_loops(name)]):
         raise UsageError(f"{names[0]} cannot be tuned for a loop of the script's own",
                          why="it cannot be set from outside", remedy="leave it out")  # fmt: skip
+    _check_pipeline(named, start, facts)
     made = {name for name, value in flat(start).items() if value != flat(Recipe())[name]}
     usual = {name: values for name, values in _usual(facts).items() if name not in made - {BATCH}}
     choices = {**usual, **named}
@@ -85,6 +92,29 @@ def space_of(
             found[name] = _keeping(found[name], facts.batch_size * facts.accumulation)
     return SearchSpace(choices={name: values for name, values in found.items() if len(values) > 1}
                        or {BATCH: (_own(BATCH, start, facts),)})  # fmt: skip
+
+
+def left_out(facts: SpaceFacts) -> tuple[str, ...]:
+    """Say which settings are not tuned since they do not exist for the workload; each once."""
+    said = []
+    if facts.backend == "jax" and facts.execution == "xla":
+        said.append("execution is not tuned: JAX compiles every step with XLA.")
+    if facts.own_input and not (facts.has_pipeline or facts.is_loop):
+        said.append("Settings of the input are not tuned: tf.data does not read this data.")
+    return tuple(said)
+
+
+def _check_pipeline(
+    named: Mapping[str, tuple[Value, ...]], start: Recipe, facts: SpaceFacts
+) -> None:
+    """Refuse a setting of the input where tf.data does not read it; raises ``UsageError``."""
+    if facts.has_pipeline:
+        return
+    for name, values in named.items():
+        if name.startswith("input.") and any(value != flat(start)[name] for value in values):
+            raise UsageError(f"{name} cannot be tuned for this data",
+                             why="tf.data does not read it",
+                             remedy="give fit a tf.data.Dataset, or leave it out")  # fmt: skip
 
 
 def _keeping(batches: tuple[Value, ...], update_samples: int) -> tuple[Value, ...]:
@@ -104,19 +134,25 @@ def _resolved(name: str, value: Value, facts: SpaceFacts) -> Value:
     if name == BATCH:
         return value or facts.batch_size
     if name == "execution" and value == "auto":
-        return facts.execution if facts.execution in ("xla", "graph") else "auto"
+        return facts.execution if facts.execution in _executions(facts) else "auto"
     return value
+
+
+def _executions(facts: SpaceFacts) -> tuple[str, ...]:
+    """Return what a recipe can ask for: on JAX there is no graph, a step is compiled or is not."""
+    return ("xla",) if facts.backend == "jax" else ("xla", "graph")
 
 
 def _usual(facts: SpaceFacts) -> dict[str, tuple[Value, ...]]:
     found: dict[str, tuple[Value, ...]] = {BATCH: _batches(facts)}
-    if facts.execution in ("xla", "graph") and facts.replicas == 1:
-        found["execution"] = ("xla", "graph")
+    is_known = facts.execution in ("xla", "graph") or (facts.backend == "jax" and facts.execution)
+    if is_known and facts.replicas == 1:
+        found["execution"] = _executions(facts)
     if facts.suited_policy != facts.policy:
         found["precision"] = ("", facts.suited_policy)
     if facts.replicas == 1:  # several in one execution fail under a strategy
         found["steps_per_execution"] = (1, SEVERAL_STEPS)
-    if facts.own_input:
+    if facts.own_input and facts.has_pipeline:
         found["input.prefetch"] = (0, TENSORFLOW_CHOOSES)
         found["input.parallel_calls"] = (0, TENSORFLOW_CHOOSES)
         if 0 < facts.data_bytes <= facts.room_bytes:

@@ -11,7 +11,7 @@ from tfdyno.jobs.choose.predict import check_vendor
 from tfdyno.jobs.tune._cache import room_bytes, traced_bytes
 from tfdyno.jobs.tune._expect import CardEstimates
 from tfdyno.jobs.tune._look import ONLY_SPEED, suited_to
-from tfdyno.jobs.tune._space import SpaceFacts, space_of
+from tfdyno.jobs.tune._space import SpaceFacts, left_out, space_of
 from tfdyno.jobs.tune._trial import drafted
 from tfdyno.jobs.tune.request import check
 from tfdyno.model.measure import trial_judge as judge
@@ -27,6 +27,11 @@ MOST_LISTED = 512
 NOT_MEASURED = (
     "Nothing was measured: these are estimates, and on the card itself the trials decide. They "
     "know nothing of the input and of several steps in one execution."
+)
+
+INPUT_UNKNOWN = (
+    "Settings of the input are not listed: on JAX they go with data of tf.data alone, and what "
+    "reads the data is known of a run."
 )
 
 
@@ -47,9 +52,10 @@ def planned(request: TuneRequest, gpu: Gpu, *, progress: Callable[[str], None] =
     """
     check(request)
     check_vendor((gpu,))
+    on_jax = request.backend == "jax"
     estimates = CardEstimates(
-        workload=request.workload, gpu=gpu, limit_bytes=request.recipe.memory_limit_bytes,
-        progress=progress,
+        workload=request.workload, backend=request.backend, gpu=gpu,
+        limit_bytes=request.recipe.memory_limit_bytes, progress=progress,
     )  # fmt: skip
     own = estimates.own(request.recipe)
     trace, first = own.traced.trace, own.estimate(gpu)
@@ -60,12 +66,14 @@ def planned(request: TuneRequest, gpu: Gpu, *, progress: Callable[[str], None] =
         suited_policy=suited_to(gpu),
         fits=first.fits != "no",
         samples_per_epoch=trace.samples_per_epoch,
-        own_input=not request.data.startswith("synthetic"),
+        own_input=not (request.data.startswith("synthetic") or on_jax),
+        backend=request.backend,
         data_bytes=traced_bytes(trace),
         room_bytes=room_bytes(is_here=False),
         accumulation=request.recipe.accumulation,
         keep_batch=request.keep_batch,
     )
+    said = (*left_out(facts), INPUT_UNKNOWN) if on_jax else ()
     space = space_of(request.named, request.recipe, facts)
     update_samples = own.batch_size * request.recipe.accumulation
     trials: list[Trial] = []
@@ -81,6 +89,7 @@ def planned(request: TuneRequest, gpu: Gpu, *, progress: Callable[[str], None] =
     return Tuning(
         reference=request.workload.reference,
         title=trace.title,
+        backend=request.backend,
         start=request.recipe,
         space=space,
         trials=tuple(ranked),
@@ -94,7 +103,7 @@ def planned(request: TuneRequest, gpu: Gpu, *, progress: Callable[[str], None] =
         left=max(0, space.size - len(trials)),
         ended="planned",
         confidence_ratio=PROBABILITY,
-        notes=(NOT_MEASURED, ONLY_SPEED, *dict.fromkeys(estimates.notes)),
+        notes=(NOT_MEASURED, ONLY_SPEED, *said, *dict.fromkeys(estimates.notes)),
     )
 
 

@@ -11,9 +11,11 @@ from tfdyno.core.base.errors import OSErrorsAs, ToolError, UsageError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.fix_proof import Agreement
 from tfdyno.core.measure.measurement import DataMode, Environment, Protocol
+from tfdyno.core.measure.software import Backend
 from tfdyno.core.messages.tune import LookHere, Pair
-from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.core.train.search_space import Value
+from tfdyno.core.recipe.recipe import Recipe, from_settings
+from tfdyno.core.train.jax_plan import check_recipe
+from tfdyno.core.train.search_space import Value, typed_value
 from tfdyno.jobs.bench import bench
 from tfdyno.jobs.bench.run import Measuring
 from tfdyno.jobs.child.worker import Progress
@@ -22,6 +24,7 @@ from tfdyno.jobs.tune._place import look_here
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.results import FILE as RESULTS_FILE
 from tfdyno.store.tuning_study import FILE, has_begun
+from tfdyno.words.bench.measurement import BACKENDS
 
 DEFAULT_FOLDER = Path("tfdyno-tuning")
 TRIALS, RUNS = 20, 3
@@ -36,6 +39,8 @@ class TuneRequest:
     workload: Workload
     recipe: Recipe = field(default_factory=Recipe)
     """The recipe from which it starts."""
+    backend: Backend = "tensorflow"
+    """Of Keras."""
     named: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     """Values of settings that the user named; others have usual ones."""
     trials: int = TRIALS
@@ -98,9 +103,12 @@ def check(request: TuneRequest) -> None:
     if request.workload.mode != "train":
         raise UsageError(f"{request.workload.reference} cannot be tuned", why="it is not trained")
     asked = bench.BenchRequest(
-        workload=request.workload, recipe=request.recipe, protocol=request.protocol
-    )
+        workload=request.workload, recipe=request.recipe, protocol=request.protocol,
+        backend=request.backend,
+    )  # fmt: skip
     bench.check(asked)
+    if request.backend == "jax":
+        _check_jax(request)
     made_up = request.data.startswith("synthetic")
     if made_up and (names := [name for name in request.named if name.startswith("input.")]):
         raise UsageError(f"{names[0]} cannot be tuned with made-up data",
@@ -109,6 +117,13 @@ def check(request: TuneRequest) -> None:
         raise UsageError("--keep-batch and values of accumulation do not go together",
                          why="accumulation is what keeps the batch of an update",
                          remedy="leave one of them out")  # fmt: skip
+
+
+def _check_jax(request: TuneRequest) -> None:
+    """Refuse a value of a setting that means nothing on JAX; raises ``UsageError``."""
+    for name, values in request.named.items():
+        for value in values:
+            check_recipe(from_settings({name: typed_value(value)}, request.recipe))
 
 
 def prepare_folder(request: TuneRequest) -> None:
@@ -130,7 +145,7 @@ def key_of(request: TuneRequest) -> str:
     place = Path(request.workload.reference.partition(":")[0])
     content = sha256_of(place) if place.is_file() else ""
     named = sorted((name, tuple(map(repr, values))) for name, values in request.named.items())
-    parts = (
+    parts: tuple[object, ...] = (
         request.workload,
         request.recipe,
         named,
@@ -138,12 +153,27 @@ def key_of(request: TuneRequest) -> str:
         request.keep_batch,
         request.memory_limit_bytes,
     )
+    if request.backend == "jax":  # so that studies from before there was a choice go on
+        parts = (*parts, request.backend)
     return hashlib.sha256(repr((*parts, content)).encode()).hexdigest()
 
 
-def check_kept(kept_key: str, request: TuneRequest) -> None:
-    """Raise ``UsageError`` where the study of the folder is another than the one asked for."""
+def check_kept(kept_key: str, place: Environment | None, request: TuneRequest) -> None:
+    """Raise ``UsageError`` where the study of the folder is another than the one asked for.
+
+    Args:
+        kept_key: Of the study; empty: it has not begun.
+        place: Where it is measured; None: the same.
+        request: What is asked now.
+    """
     if kept_key and kept_key != key_of(request):
+        kept: Backend = "jax" if place and place.jax else "tensorflow"
+        if kept != request.backend:
+            names = f"{BACKENDS[kept]}, not on {BACKENDS[request.backend]}"
+            raise UsageError(
+                f"{request.folder} holds a study on {names}",
+                remedy=f"go on with it by --backend {kept}, or give another --output",
+            )
         raise UsageError(
             f"{request.folder} holds another study",
             why="the workload, its file, the recipe, the space or the runs are not as they were",

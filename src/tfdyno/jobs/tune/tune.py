@@ -85,7 +85,7 @@ def tune(
     prepare_folder(request)
     with lock_folder(folder, LOCK_FILE):
         study = TuningStudy(folder, seed=request.seed)
-        check_kept(study.request, request)
+        check_kept(study.request, study.place, request)
         if engine is None:
             _look_for_room(request, progress)
         with engine or contextlib.nullcontext(()) as nodes:
@@ -96,7 +96,7 @@ def _look_for_room(request: TuneRequest, progress: Callable[[str], None]) -> Non
     """Tell who else is on the cards of this machine, or wait for them."""
     visible = visible_to(recipe_environment(request.recipe))
     asked = Asked(visible=visible, recipe=request.recipe, workload=request.workload,
-                  waits=request.wait_free)  # fmt: skip
+                  on_jax=request.backend == "jax", waits=request.wait_free)  # fmt: skip
     announced(asked, tell=progress)
 
 
@@ -213,6 +213,7 @@ class _Tuner:
         asked = bench.BenchRequest(
             workload=self._request.workload,
             recipe=recipe,
+            backend=self._request.backend,
             protocol=self._request.protocol,
             folder=self._request.folder,
             label="tune",
@@ -332,6 +333,7 @@ class _Tuner:
         return Tuning(
             reference=request.workload.reference,
             title=look.title,
+            backend=request.backend,
             start=request.recipe,
             space=look.space,
             trials=trials,

@@ -8,7 +8,7 @@ from tfdyno.core.base.clock import now
 from tfdyno.core.base.codec import to_json, write_atomic
 from tfdyno.core.recipe.recipe_file import FILE_NAME, to_toml
 from tfdyno.words.base.language import ENGLISH, answering
-from tfdyno.words.train.tune import batch_warning, headline, losses_warning
+from tfdyno.words.train.tune import backend_option, batch_warning, headline, losses_warning
 from tfdyno.words.train.tune_document import tune_document
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def _written(folder: Path, told: Tuning) -> tuple[Path, ...]:
     files = [folder / TUNING_FILE]
     write_atomic(files[0], to_json(document, indent=2) + b"\n")
     if told.ended != "stopped" and not told.planned_for and told.best is not None:
-        head = filter(None, (f"Made by tfdyno tune {told.reference}.", headline(told),
-                             batch_warning(told), losses_warning(told)))  # fmt: skip
+        made_by = f"Made by tfdyno tune {told.reference}{backend_option(told)}."
+        head = filter(None, (made_by, headline(told), batch_warning(told), losses_warning(told)))
         write_atomic(folder / FILE_NAME, to_toml(told.recipe, head=head).encode())
         files.append(folder / FILE_NAME)
     return tuple(files)

@@ -51,7 +51,7 @@ def handle(request: MeasureRun, progress: child.Progress) -> MeasuredRun:
 
 
 def _began_jax(request: MeasureRun, progress: child.Progress) -> list[str]:
-    """Import JAX, and set the few settings that mean something there; returns notes."""
+    """Import JAX, and set what stands before a model is there; returns notes."""
     progress("importing JAX and Keras")
     from tfdyno.runtime.train_jax.start import begin_alone, unused_gpus
 
@@ -65,9 +65,9 @@ def _seed(recipe: Recipe) -> None:
     import keras
     import tensorflow as tf
 
-    if recipe.seed is not None:
-        keras.utils.set_random_seed(recipe.seed)
-        tf.random.set_seed(recipe.seed)
+    if recipe.deterministic or recipe.seed is not None:
+        keras.utils.set_random_seed(recipe.seed or 0)
+        tf.random.set_seed(recipe.seed or 0)
 
 
 def _applied(request: MeasureRun) -> list[str]:

@@ -40,6 +40,8 @@ class Stream:
     spec: DataSpec
     endless: bool
     """Whether one epoch lasts as long as it is asked to."""
+    has_pipeline: bool = False
+    """Whether input options can be put onto it: the user's own data, read by tf.data."""
     notes: tuple[str, ...] = ()
 
 
@@ -66,18 +68,21 @@ def own_stream(
         endless: dict[str, Any] = {"x": _repeated(x)}
         if given.get("class_weight") is not None:
             endless["class_weight"] = given["class_weight"]
-        return Stream(arguments=endless, spec=spec, endless=True, notes=(*notes, *told))
+        return Stream(arguments=endless, spec=spec, endless=True, has_pipeline=True,
+                      notes=(*notes, *told))  # fmt: skip
     adapter = _of_arrays(given)
     if adapter is not None:
         full = spec.samples_per_epoch // max(1, spec.batch_size)
         if keras.backend.backend() == "jax":  # of which Keras makes no dataset there
             from tfdyno.runtime.bench.on_jax import endless as again_and_again
 
+            with_input_options(x, options)  # refuses what only a dataset takes
             repeated: dict[str, Any] = {"x": again_and_again(adapter, full)}
             return Stream(arguments=repeated, spec=spec, endless=True, notes=notes)
         made, told = with_input_options(adapter.get_tf_dataset(), options)
         endless = {"x": (made.take(full) if full else made).repeat()}
-        return Stream(arguments=endless, spec=spec, endless=True, notes=(*notes, *told))
+        return Stream(arguments=endless, spec=spec, endless=True, has_pipeline=True,
+                      notes=(*notes, *told))  # fmt: skip
     with_input_options(x, options)  # refuses what only a dataset takes
     names = ("x", "class_weight", "shuffle")
     kept: dict[str, Any] = {name: given[name] for name in names if name in given}

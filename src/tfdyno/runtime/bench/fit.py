@@ -58,6 +58,8 @@ class Outcome:
     batch_size: int
     """Samples of each replica."""
     replica_count: int = 1
+    has_pipeline: bool = False
+    """As ``BenchTask`` has it."""
     notes: tuple[str, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
     seconds_to_target_s: float = 0.0
@@ -153,6 +155,7 @@ def measure_fit(call: Call, plan: Plan) -> Outcome:
         spec=stream.spec,
         batch_size=size // replicas(model),
         replica_count=replicas(model),
+        has_pipeline=stream.has_pipeline,
         notes=(*notes, *stream.notes, *left_out),
         metrics=_last(history.history) if by_epochs and real else {},
         seconds_to_target_s=marks.seconds_to_target_s,

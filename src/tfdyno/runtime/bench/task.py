@@ -28,6 +28,7 @@ def task_of(outcome: Outcome, plan: Plan, loop: LoopBench, notes: tuple[str, ...
         replica_count=outcome.replica_count,
         samples_per_epoch=outcome.spec.samples_per_epoch,
         is_loop=loop.is_found,
+        has_pipeline=outcome.has_pipeline,
         data_set=outcome.data_set,
         notes=tuple(dict.fromkeys(notes)),
         **about,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import traceback
 from dataclasses import replace
@@ -83,6 +84,7 @@ def _trained(request: TrainOnJax, progress: child.Progress) -> TrainOutcome:
 def _run(loading: Loading, world: World, precision: str) -> TrainOutcome:
     """Run the user's code, whose calls of Keras are those of one process of several."""
     from tfdyno.runtime.base.jax_values import read_whole
+    from tfdyno.runtime.base.written_files import written_aside
     from tfdyno.runtime.train.after_fit import saved_by_chief
     from tfdyno.runtime.train.load import run_workload
     from tfdyno.runtime.train_jax.data import used_by_all
@@ -93,6 +95,7 @@ def _run(loading: Loading, world: World, precision: str) -> TrainOutcome:
         with (
             policy_held(precision, loading.notes),
             saved_by_chief(),
+            written_aside() if loading.settings.only_losses else contextlib.nullcontext(),
             read_whole(),
             used_by_all(world),
             distribution_held(loading.notes),

@@ -16,7 +16,7 @@ from jax.experimental import multihost_utils
 
 from tfdyno.core.base.codec import write_atomic
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.core.recipe.recipe import InputOptions, Recipe, diff
+from tfdyno.core.recipe.recipe import InputOptions, Recipe
 from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.core.train.layout import FILE_NAME, to_toml
 from tfdyno.core.train.training import Applied
@@ -112,20 +112,10 @@ class _Session(TrainSession):
         recipe = self.plan.recipe
         self.notes += settle_training(self.model, recipe, is_split=False)
         if recipe.input != InputOptions():
-            self._set_input(recipe)
+            self.arguments["x"], told = with_input_options(self.arguments.get("x"), recipe.input)
+            self.notes += told
         stack.enter_context(batches_of(self.batches))
         stack.callback(self._give_back)
-
-    def _set_input(self, recipe: Recipe) -> None:
-        """Put the input settings onto the pipeline; raises ``UsageError`` where there is none."""
-        x = self.arguments.get("x")
-        if not hasattr(x, "element_spec"):
-            name = next(name for name in diff(Recipe(), recipe) if name.startswith("input."))
-            what = f"{name} cannot be set for a {type(x).__name__} on the JAX backend"
-            why = "Keras reads it without tf.data there"
-            raise UsageError(what, why=why, remedy="give fit a tf.data.Dataset")
-        self.arguments["x"], notes = with_input_options(x, recipe.input)
-        self.notes += notes
 
     def _give_back(self) -> None:
         if self._remat:
@@ -167,6 +157,10 @@ class _Session(TrainSession):
         if isinstance(self.world.distribution, SplitWeights):
             self.layout = layout_of(self.model, self.world.distribution)
             self._tell_layout(self.layout, self.world.distribution)
+        if self.settings.first_weights:
+            from tfdyno.runtime.train.loop import begin_with
+
+            begin_with(self.model, Path(self.settings.first_weights))
         if self.found:
             self._restore(self.found)
         self._take_logs()

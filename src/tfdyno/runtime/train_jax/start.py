@@ -150,8 +150,9 @@ def unused_gpus(seen: int) -> list[str]:
 
     if not seen or jax.default_backend() == "gpu":
         return []
-    cards = "a GPU" if seen == 1 else f"{seen} GPUs"
-    return [f"JAX computes on the CPU, though this machine has {cards}: {INSTALL_GPU}."]
+    if seen == 1:
+        return [f"JAX computes on the CPU, though this machine has a GPU: {INSTALL_GPU}."]
+    return [f"JAX computes on the CPU, though this machine has {seen} GPUs: {INSTALL_GPU}."]
 
 
 def distribution_held(notes: list[str]) -> AbstractContextManager[None]:

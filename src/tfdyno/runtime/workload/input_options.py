@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import keras
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.recipe.recipe import InputOptions
+from tfdyno.core.recipe.recipe import InputOptions, Recipe, diff
 from tfdyno.runtime.workload.input_cache import with_cache
 from tfdyno.runtime.workload.input_rebuild import changed, in_order, interleaved, mapped, shuffled
 from tfdyno.runtime.workload.input_stages import effects, kind, of_keras_arrays, title, walk
@@ -35,8 +36,7 @@ def with_input_options(dataset: Dataset, options: InputOptions) -> tuple[Any, tu
     if options == InputOptions():
         return dataset, ()
     if not isinstance(dataset, tf.data.Dataset):
-        raise UsageError(f"the input options cannot be set for a {type(dataset).__name__}",
-                         remedy="give fit a tf.data.Dataset or arrays")  # fmt: skip
+        raise _no_pipeline(dataset, options)
     notes: list[str] = []
     if options.shuffle_buffer:
         dataset = _with_buffer(dataset, options.shuffle_buffer, notes)
@@ -50,6 +50,18 @@ def with_input_options(dataset: Dataset, options: InputOptions) -> tuple[Any, tu
         dataset = _with_prefetch(dataset, options.prefetch)
         notes.append(f"prefetch: {_number(options.prefetch, 'batches')} are made ready ahead.")
     return _with_options(dataset, options), tuple(notes)
+
+
+def _no_pipeline(data: Value, options: InputOptions) -> UsageError:
+    """Say that there is nothing to set the options on; on JAX arrays are no pipeline either."""
+    kind_of_data = type(data).__name__
+    if keras.backend.backend() != "jax":
+        return UsageError(f"the input options cannot be set for a {kind_of_data}",
+                          remedy="give fit a tf.data.Dataset or arrays")  # fmt: skip
+    names = (name for name in diff(Recipe(), Recipe(input=options)) if name.startswith("input."))
+    what = f"{next(names)} cannot be set for a {kind_of_data} on the JAX backend"
+    why = "Keras reads it without tf.data there"
+    return UsageError(what, why=why, remedy="give fit a tf.data.Dataset")
 
 
 def _number(count: int, of: str) -> str:

@@ -36,6 +36,7 @@ _TITLES = {
     "replica_count": say_later("Replica count"),
     "samples_per_epoch": say_later("Samples per epoch"),
     "is_loop": say_later("Is loop"),
+    "has_pipeline": say_later("Has a pipeline of tf.data"),
     "data_set": say_later("Data set"),
     "retreats": say_later("Retreats"),
     "protocol_version": say_later("Protocol version"),

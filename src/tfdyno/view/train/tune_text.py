@@ -8,6 +8,7 @@ from tfdyno.core.base.units import significant
 from tfdyno.view.base.text import WIDTH, block, padded, paint, shown_width, wrapped
 from tfdyno.words.base.language import say
 from tfdyno.words.train.tune import (
+    backend_option,
     batch_warning,
     changes_words,
     count_words,
@@ -46,7 +47,8 @@ def tune_text(
     head = wrapped(headline(told), width=width)
     answer = "\n".join(paint(line, "bold", colour=colour) for line in head.split("\n"))
     device = device_name_words(told.device_name)
-    about = say(", ||clauses").join(filter(None, (told.title, device)))
+    on_jax = say("Keras on JAX") if told.backend == "jax" else ""
+    about = say(", ||clauses").join(filter(None, (told.title, on_jax, device)))
     blocks = [
         "\n".join(filter(None, (answer, wrapped(about, width=width) if about else ""))),
         _summary(told, folder, files, width, colour),
@@ -79,7 +81,7 @@ def _summary(told: Tuning, folder: str, files: tuple[str, ...], width: int, colo
     if files:
         lines.append(block(say("wrote"), ", ".join(files), width))
     if told.recipe != told.start and folder and not told.planned_for:
-        command = f"tfdyno train {told.reference} --recipe {folder}"
+        command = f"tfdyno train {told.reference}{backend_option(told)} --recipe {folder}"
         lines.append(block(say("next"), command, width))
     return "\n".join(lines)
 

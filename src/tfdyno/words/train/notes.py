@@ -26,7 +26,12 @@ STAGES = (
     say_later("looking for where the number was lost"),
 )  # fmt: skip
 """Stages of a child, without a stop."""
+UNUSED_GPUS = (
+    say_later("JAX computes on the CPU, though this machine has a GPU: {remedy}"),
+    say_later("JAX computes on the CPU, though this machine has {count} GPUs: {remedy}"),
+)
 NOTES = (
+    *UNUSED_GPUS,
     # of this process
     say_later("It goes on with another mesh or layout than before"),
     say_later("{workload} has changed since the run was started"),

@@ -35,6 +35,11 @@ def changes_words(one: Trial) -> str:
     return ", ".join(told) or say("the start")
 
 
+def backend_option(told: Tuning) -> str:
+    """Return what a command needs so that it runs on the backend of a tuning; empty: nothing."""
+    return f" --backend {told.backend}" if told.backend != "tensorflow" else ""
+
+
 def headline(told: Tuning) -> str:
     """Return the answer in one sentence."""
     if told.planned_for:

@@ -36,6 +36,7 @@ def tune_document(told: Tuning, *, folder: str = "", made_at: str = "") -> dict[
         "headline": headline(told),
         "workload": told.reference,
         "title": told.title,
+        "backend": told.backend,
         "device": told.device,
         "device_name": device_name_words(told.device_name),
         "planned_for": told.planned_for,

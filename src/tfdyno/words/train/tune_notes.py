@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.recipe.retreat import told_of
 from tfdyno.words.base.language import ENGLISH, retold, retold_sentence, say, say_later, spoken
 from tfdyno.words.recipe.retreats import retreats_words
+from tfdyno.words.train.notes import UNUSED_GPUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +22,7 @@ UNCOMPARED = (
     say_later("{workload} brings no data"),
     say_later("{workload} is a single step, which nothing is trained with"),
     say_later("the start does not fit, so that there is nothing to compare with"),
+    say_later("{workload} trains on TensorFlow alone"),
 )
 """Why losses were not compared, as half a sentence."""
 CLAUSES = (
@@ -67,6 +69,15 @@ NOTES = (
     say_later("Nothing was measured: these are estimates, and on the card itself the trials "
               "decide. They know nothing of the input and of several steps in one execution"),
     say_later("Execution and precision are not tuned: {error}"),
+    say_later("execution is not tuned: JAX compiles every step with XLA"),
+    say_later("Settings of the input are not tuned: tf.data does not read this data"),
+    say_later("Settings of the input are not listed: on JAX they go with data of tf.data alone, "
+              "and what reads the data is known of a run"),
+    say_later("There is no estimate: the script runs JAX without a compiled step, and the estimate "
+              "is of a compiled one"),
+    say_later("Trials ran on one of {count} GPUs. On JAX train shares each batch among all that "
+              "it sees: visible_devices = 0 shows it one"),
+    *UNUSED_GPUS,
     say_later("No estimate for a batch of {batch}: {error}"),
     say_later("No estimate in {precision}: {error}"),
     say_later("What is expected uses {what}"),
