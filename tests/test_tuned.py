@@ -52,6 +52,12 @@ def test_what_cannot_be_tuned_is_said() -> None:
         tfdyno.tune("train.py", space={"batch_size": "6,4"}, progress=False)
     with pytest.raises(tfdyno.UsageError, match="option 'tirals' is not one of"):
         tfdyno.tune("train.py", tirals=3, progress=False)
+    with pytest.raises(tfdyno.UsageError, match="backend 'torch' is not one of tensorflow, jax"):
+        tfdyno.tune("train.py", backend="torch", progress=False)
+    with pytest.raises(
+        tfdyno.UsageError, match="threads_intra = 2 means nothing on the JAX backend"
+    ):
+        tfdyno.tune("train.py", backend="jax", recipe={"threads_intra": 2}, progress=False)
     with pytest.raises(tfdyno.UsageError, match="seed -1"):
         tfdyno.tune("train.py", seed=-1, progress=False)
     with pytest.raises(tfdyno.UsageError, match="trials 0"):
@@ -66,3 +72,14 @@ def test_a_single_value_is_one(value: object) -> None:
     )  # fmt: skip
     assert found.space.choices["batch_size"] == (64, 128)
     assert "precision" not in found.space.choices
+
+
+def test_the_backend_that_the_environment_names_is_used_and_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    found = tfdyno.tune(
+        "train.py", space={"batch_size": 128}, trials=1, runs=2, seconds=1, output="out"
+    )  # fmt: skip
+    assert found.backend == "jax"
+    assert "It trains on JAX, which KERAS_BACKEND names." in capsys.readouterr().err

@@ -59,6 +59,13 @@ def run(*words: str) -> int:
         (["--data", "synthetic", "--space", "input.cache=true"], "cannot be tuned with made-up"),
         (["--keep-batch", "--space", "accumulation=1,2"],
          "do not go together"),
+        (["--backend", "torch"], "backend 'torch' is not one of tensorflow, jax"),
+        (["--backend", "jax", "--space", "threads_intra=2"],
+         "threads_intra = 2 means nothing on the JAX backend: XLA takes the cores"),
+        (["--backend", "jax", "--space", "execution=xla,graph"], "JAX compiles every step"),
+        (["--backend", "jax", "--set", "strategy=mirrored"], "strategy cannot be set"),
+        (["--backend", "jax", "--dry-run", "--gpu", "l4", "--space", "threads_inter=2"],
+         "threads_inter = 2 means nothing on the JAX backend"),
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_sentence_and_leaves_nothing(
@@ -109,6 +116,35 @@ def test_json_is_the_document_and_progress_is_elsewhere(capsys: pytest.CaptureFi
     assert told["space_size"] == 4
     kept = json.loads(Path("out/tuning.json").read_text())
     assert {**kept, "made_at": ""} == {**told, "made_at": ""}
+
+
+def test_a_study_on_jax_says_so_everywhere_and_stays_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The variable names the backend, as it does for plain Keras."""
+    monkeypatch.setattr("tfdyno.jobs.tune._place.PLACE_ON_JAX", tune_child.MADE_UP_PLACE)
+    law = {"software": {"jax": "0.11.2"}, "task": {"backend": "jax", "execution": "xla"}}
+    Path("law.json").write_text(json.dumps(law))
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    words = ["--trials", "2", *SPACE[:2], *SPACE[4:], "--output", "out"]
+    assert run(*words) == 0
+    captured = capsys.readouterr()
+    assert "It trains on JAX, which KERAS_BACKEND names." in captured.err
+    assert "Keras on JAX" in captured.out
+    assert "execution is not tuned: JAX compiles every step with XLA." in captured.out
+    assert "tfdyno train train.py --backend jax --recipe out" in captured.out
+    assert json.loads(Path("out/tuning.json").read_text())["backend"] == "jax"
+    assert (
+        Path("out/recipe.toml")
+        .read_text()
+        .startswith("# Made by tfdyno tune train.py --backend jax.\n")
+    )
+    monkeypatch.delenv("KERAS_BACKEND")
+    assert run("-q", *words, "--resume") == 2
+    assert (
+        "out holds a study on JAX, not on TensorFlow; go on with it by" in capsys.readouterr().err
+    )
+    assert run("-q", *words, "--resume", "--backend", "jax") == 0
 
 
 def test_optuna_is_not_loaded_for_the_help() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import InputOptions, Recipe
+from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.diagnose.same_losses import EPOCHS, SEED, SameLosses
 
@@ -94,6 +95,21 @@ def test_losses_that_differ_are_held_against_a_second_unchanged_run(trainings: T
 def test_the_seed_of_a_recipe_stays(trainings: Trainings) -> None:
     losses().of(Recipe(seed=3), Recipe(seed=3, input=InputOptions(prefetch=2)), quiet)
     assert {one.recipe.seed for one in trainings.asked} == {3}
+
+
+@pytest.mark.parametrize(("visible", "card"), [(None, "0"), ("2,3", "2"), ("-1", "-1")])
+def test_on_jax_one_device_trains_as_a_bench_measures_there(
+    trainings: Trainings, monkeypatch: pytest.MonkeyPatch, visible: str | None, card: str
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    losses(backend="jax").of(BASE, PREFETCH, quiet)
+    assert [one.jax for one in trainings.asked] == [JaxPlan(host_devices=1)] * 2
+    assert [one.recipe.visible_devices for one in trainings.asked] == [card] * 2
+    trainings.asked.clear()
+    losses().of(BASE, PREFETCH, quiet)
+    assert {(one.jax, one.recipe.visible_devices) for one in trainings.asked} == {(None, "")}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tests.probe.fake_nvml import FakeNvml, NoNvml, on
 
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.jobs.holders.found_cards import equal_cards, found_cards, with_room
+from tfdyno.jobs.holders.found_cards import count_cards, equal_cards, found_cards, with_room
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
@@ -93,3 +93,12 @@ def test_a_divided_or_unknown_card_has_to_be_named() -> None:
     nvml.names[1] = "NVIDIA X9000 Ultra"
     with pytest.raises(UsageError, match=r"the catalogue has no NVIDIA X9000 Ultra.*--gpu"):
         on(nvml, found_cards, visible="1")
+
+
+def test_cards_are_counted_whatever_they_are() -> None:
+    """One that the catalogue does not have, or that is divided, is there all the same."""
+    mixed = Mixed()
+    mixed.names[1], mixed.divided = "NVIDIA Unheard 9000", True
+    assert on(mixed, count_cards, visible="0,1,2") == 3
+    assert on(mixed, count_cards, visible="-1") == 0
+    assert on(NoNvml(), count_cards) == 0

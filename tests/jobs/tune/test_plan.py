@@ -76,3 +76,21 @@ def test_a_limit_of_memory_is_the_cards() -> None:
 def test_a_card_of_another_vendor_is_refused() -> None:
     with pytest.raises(UsageError, match="cannot be estimated"):
         planned(request(), replace(find("l4"), vendor="AMD"))
+
+
+@pytest.mark.tf
+def test_a_plan_on_jax_is_of_its_step_and_of_settings_that_exist_there() -> None:
+    told = planned(request(backend="jax", recipe=from_settings({"batch_size": "64"})), find("l4"))
+    assert told.backend == "jax"
+    assert "execution" not in told.space.choices
+    assert "execution is not tuned: JAX compiles every step with XLA." in told.notes
+    on_tensorflow = planned(request(recipe=from_settings({"batch_size": "64"})), find("l4"))
+    rates = [one.trials[0].estimate for one in (told, on_tensorflow)]
+    assert rates[0]
+    assert rates[1]
+    assert rates[0].samples_per_s != rates[1].samples_per_s
+
+
+def test_a_value_that_jax_does_not_have_is_in_no_plan() -> None:
+    with pytest.raises(UsageError, match="threads_inter = 2 means nothing on the JAX backend"):
+        planned(request(backend="jax", named={"threads_inter": (2,)}), find("l4"))

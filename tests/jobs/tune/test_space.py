@@ -8,7 +8,7 @@ import pytest
 
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.jobs.tune._cache import data_bytes, room_bytes
-from tfdyno.jobs.tune._space import SpaceFacts, space_of
+from tfdyno.jobs.tune._space import SpaceFacts, left_out, space_of
 
 
 def facts(**fields: Any) -> SpaceFacts:
@@ -58,3 +58,22 @@ def test_with_the_batch_kept_larger_ones_go_up_to_an_update_that_is_accumulated(
     kept = choices(start, accumulation=4, keep_batch=True)
     assert kept["batch_size"] == (64, 128, 256)
     assert "batch_size" not in choices(keep_batch=True)
+
+
+def test_jax_has_no_graph_and_its_arrays_no_pipeline() -> None:
+    assert "execution" not in choices(backend="jax")
+    assert choices(backend="jax", execution="graph")["execution"] == ("auto", "xla")
+    assert choices()["execution"] == ("xla", "graph")
+    without = choices(has_pipeline=False, data_bytes=1.0, room_bytes=2.0)
+    assert not [name for name in without if name.startswith("input.")]
+
+
+def test_what_is_left_out_is_said_of_jax_and_of_data_that_tf_data_does_not_read() -> None:
+    execution = "execution is not tuned: JAX compiles every step with XLA."
+    of_input = "Settings of the input are not tuned: tf.data does not read this data."
+    assert left_out(facts()) == ()
+    assert left_out(facts(backend="jax")) == (execution,)
+    assert left_out(facts(backend="jax", execution="eager")) == ()
+    assert left_out(facts(has_pipeline=False)) == (of_input,)
+    assert left_out(facts(has_pipeline=False, own_input=False)) == ()
+    assert left_out(facts(has_pipeline=False, is_loop=True)) == ()

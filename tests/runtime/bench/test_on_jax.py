@@ -11,6 +11,7 @@ from tests.runtime.jaxes import variables
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.messages.bench import RUN, MeasuredRun
+from tfdyno.core.recipe.recipe import InputOptions
 from tfdyno.jobs.child.worker import run_child
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def test_a_script_is_measured_as_it_is_on_jax(plain: MeasuredRun) -> None:
     assert (task.parameter_count, task.samples_per_epoch) == (8 * 4 + 4, 200)
     assert plain.software["jax"]
     assert plain.software["device"] == "cpu"
+    assert not task.has_pipeline  # Keras reads arrays without tf.data there
 
 
 def test_a_gpu_that_jax_leaves_unused_is_told(plain: MeasuredRun) -> None:
@@ -73,3 +75,16 @@ def test_a_loop_of_its_own_is_refused_on_jax(tmp_path: Path) -> None:
     code = MODEL + "m = model()\nfor _ in range(10 ** 6):\n    m.train_on_batch(x, y)\n"
     with pytest.raises(UsageError, match="trains by a loop of its own"):
         measured(tmp_path, Run(code=code))
+
+
+@pytest.mark.slow
+def test_settings_of_the_input_go_onto_a_pipeline_and_onto_nothing_else(tmp_path: Path) -> None:
+    recipe = {"input": InputOptions(prefetch=3, cache=True), "deterministic": True}
+    data = "import tensorflow as tf\nd = tf.data.Dataset.from_tensor_slices((x, y)).batch(16)\n"
+    run = Run(code=MODEL + data + "model().fit(d)\n", recipe=recipe, protocol={"most_s": 2.0})
+    found = measured(tmp_path, run)
+    assert found.task.has_pipeline
+    assert "prefetch: 3 batches are made ready ahead." in found.task.notes
+    arrays = Run(code=MODEL + "model().fit(x, y)\n", recipe={"input": InputOptions(prefetch=3)})
+    with pytest.raises(UsageError, match=r"input\.prefetch cannot be set for a ndarray on the JAX"):
+        measured(tmp_path, arrays)

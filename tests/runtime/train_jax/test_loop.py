@@ -36,6 +36,12 @@ def test_weights_that_are_lost_behind_a_finite_loss_end_it_too() -> None:
     assert kept == ["step-000000000.json"]
 
 
+def test_trainings_that_share_their_first_weights_begin_alike() -> None:
+    """Under another seed, which alone gives another loss."""
+    first, second, other = looked("loop")["alike"]
+    assert first == second != other
+
+
 def test_in_the_middle_of_an_epoch_it_goes_on_with_the_next_batch() -> None:
     whole, on, start = looked("loop")["late"]
     assert start == "late/checkpoints/step-000000002.json"

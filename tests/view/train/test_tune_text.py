@@ -43,6 +43,12 @@ def test_the_whole_answer() -> None:
     assert "\n".join(line.rstrip() for line in text.split("\n")) == WHOLE
 
 
+def test_a_study_on_jax_says_so_and_how_to_train_there() -> None:
+    text = tune_text(replace(TOLD, backend="jax"), folder="out")
+    assert "convnet, Keras on JAX, 2 CPUs (a CPU)" in text
+    assert "tfdyno train train.py --backend jax --recipe out" in text
+
+
 def test_a_changed_batch_is_a_warning() -> None:
     assert "  warning   It changes the batch of an update from 32 to 128" in tune_text(CHANGED)
 
