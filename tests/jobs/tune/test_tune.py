@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.jobs import tune_child
 
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import CompilerError, UsageError
 from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.jobs.choose.reference import parse_reference
@@ -154,6 +154,16 @@ def test_a_trial_whose_compile_fails_inside_xla_is_judged_as_what_it_ran() -> No
         one.status == "same" for one in asked
     )
     assert end.recipe.execution == "auto"
+
+
+def test_what_xla_fails_to_compile_is_not_run_without_it_on_jax() -> None:
+    """There is no graph: JAX without XLA runs operation by operation, which is another run."""
+    law(xla_fails=True, task={"backend": "jax", "execution": "xla"}, software={"jax": "0.11.2"})
+    recipe = from_settings({"execution": "xla"})
+    asked = request(backend="jax", recipe=recipe, named={"batch_size": (64, 128)})
+    with pytest.raises(CompilerError):
+        last(asked)
+    assert {one["execution"] for one in ran()} == {"xla"}
 
 
 def test_a_batch_that_runs_out_of_memory_spares_the_larger_ones() -> None:
