@@ -1,4 +1,4 @@
 """Arguments to jobs to views: one file per command, no arithmetic.
 
-Others use ``main``, ``progress``; the rest is private.
+Others use ``backend_options``, ``main``, ``progress``; the rest is private.
 """

@@ -156,9 +156,16 @@ def floats(structure: Structure) -> list[Any]:
     found = []
     for leaf in _leaves(structure):
         tensor = getattr(leaf, "flat_values", getattr(leaf, "values", leaf))
-        if tf.is_tensor(tensor) and not callable(tensor) and tensor.dtype.is_floating:
+        if _is_of_floats(tensor):
             found.append(tensor)
     return found
+
+
+def _is_of_floats(tensor: Tensor) -> bool:
+    """Return whether it is a tensor of floats, of TensorFlow or of Keras' own backend."""
+    if tf.is_tensor(tensor):
+        return not callable(tensor) and bool(tensor.dtype.is_floating)
+    return bool(keras.ops.is_tensor(tensor)) and "float" in str(tensor.dtype)
 
 
 def has_own_step(model: Model) -> bool:

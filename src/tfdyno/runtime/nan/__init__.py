@@ -1,1 +1,4 @@
-"""Where a number was lost in a training."""
+"""Where a number was lost in a training.
+
+Others use ``locator``, ``look``, ``words``; the rest is private.
+"""

@@ -141,7 +141,7 @@ def _in_forward(looked: NanInspection, evidence: Evidence) -> Finding | None:
         f"{_title(call)} is the first layer whose output is not finite.",
         why,
         [*evidence, (text, FORWARD)],
-        [*fix, words.FIND] if own_code else fix,
+        [*fix, words.find(keras.backend.backend())] if own_code else fix,
         half=half,
     )
 
@@ -223,7 +223,7 @@ def _in_gradients(looked: NanInspection, evidence: Evidence) -> Finding | None:
 def _nowhere(looked: NanInspection, evidence: Evidence) -> Finding:
     checked = "inputs, labels, weights, every layer, the loss and the gradients are finite"
     if looked.problem:
-        checked = f"inputs, labels and weights are finite; the step failed: {looked.problem}"
+        checked = f"inputs, labels and weights are finite; {looked.problem}"
     elif not looked.calls:
         checked += "; the train_step calls no Keras layer that could be looked into"
     source = "one train step on this batch, run operation by operation"
@@ -231,7 +231,7 @@ def _nowhere(looked: NanInspection, evidence: Evidence) -> Finding:
         "This batch and these weights do not show where the loss was lost.",
         "An update since then was too large, or the step differs when it is compiled.",
         [*evidence, (checked, source)],
-        [words.DIVERGED, words.FIND],
+        [words.DIVERGED, words.find(keras.backend.backend())],
         verdict="possible",
     )
 

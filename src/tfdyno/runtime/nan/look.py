@@ -24,7 +24,7 @@ from tfdyno.runtime.base.step_hooks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tfdyno.core.base.untyped import Batch, Model, Structure, Tensor, Value, Variable
 
@@ -130,12 +130,20 @@ def look(model: Model, batch: Batch) -> NanInspection:
         recorder = stack.enter_context(recorded_calls())
         try:
             model.reset_metrics()
-            run = _own_step if found.own_step else _usual_step
-            run(model, batch, recorder, found)
+            _run_of(found)(model, batch, recorder, found)
         except Exception as error:
-            found.problem = f"{type(error).__name__}: {first_line(error)}"
+            found.problem = f"the step failed: {type(error).__name__}: {first_line(error)}"
         found.calls = found.calls or _computed(recorder)
     return found
+
+
+def _run_of(found: NanInspection) -> Callable[..., None]:
+    """Return what runs the step on Keras' backend."""
+    if keras.backend.backend() == "jax":
+        from tfdyno.runtime.nan.look_jax import run_step
+
+        return run_step
+    return _own_step if found.own_step else _usual_step
 
 
 def _usual_step(model: Model, batch: Batch, recorder: Recorder, found: NanInspection) -> None:
@@ -181,6 +189,10 @@ def _own_step(model: Model, batch: Batch, recorder: Recorder, found: NanInspecti
 
 def _computed(recorder: Recorder) -> list[Call]:
     """Return calls with values: those that were only traced, as a trial of remat is, have none."""
+    if keras.backend.backend() == "jax":
+        from tfdyno.runtime.nan.look_jax import computed
+
+        return computed(recorder.calls)
     return [
         call
         for call in recorder.calls

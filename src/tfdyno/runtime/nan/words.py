@@ -21,8 +21,8 @@ DIVERGED = FixStep(
     "from the last good checkpoint with --resume."
 )
 ALONE = FixStep(
-    text="Train it with tfdyno train on TensorFlow, as one process: it repeats the steps and names "
-    "the batch and the first layer, or the value in the data."
+    text="Train it with tfdyno train as one process, on JAX on one device: it repeats the steps "
+    "and names the batch and the first layer, or the value in the data."
 )
 EPSILON = FixStep(
     text="Where it takes a logarithm or a root, or divides, keep the argument away from 0 with an "
@@ -48,7 +48,15 @@ NO_CLIPPING = FixStep(text="Clipping does not mend it: the norm of such a gradie
 NEGATIVE = FixStep(text="Labels below 0 have no logarithm: choose another loss, or shift them.")
 CLASSES = FixStep(text="Give the last layer one unit per class.")
 OPTIMIZER_EPSILON = FixStep(text="Give the optimizer its usual epsilon, 1e-7 or more.")
-FIND = FixStep(text="Find the operation inside it.", command="tf.debugging.enable_check_numerics()")
+_CHECKS = {
+    "tensorflow": "tf.debugging.enable_check_numerics()",
+    "jax": 'jax.config.update("jax_debug_nans", True)',
+}
+
+
+def find(backend: str) -> FixStep:
+    """Let the backend itself stop at the operation."""
+    return FixStep(text="Find the operation inside it.", command=_CHECKS.get(backend, ""))
 
 
 def float32_layer(name: str) -> FixStep:

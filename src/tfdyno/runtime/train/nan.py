@@ -147,12 +147,13 @@ def hunt(
             source="the steps after the checkpoint, repeated",
         )
         if found.verdict == "possible" and bad:
-            return _in_update(bad[0].path, [*found.evidence, where])
+            return in_update(bad[0].path, [*found.evidence, where])
         return dataclasses.replace(found, evidence=(*found.evidence, where))
     return None
 
 
-def _in_update(path: str, evidence: list[Evidence]) -> Finding:
+def in_update(path: str, evidence: list[Evidence]) -> Finding:
+    """Return the finding where gradients are finite, and a variable is not after the update."""
     return words.finding(
         f"The gradients are finite, the update is not: {path} is lost in it.",
         "The step of the optimizer exceeds the largest number: the learning rate is too high, or "

@@ -1,4 +1,4 @@
 """A training on Keras' JAX backend.
 
-Others use ``child``, ``start``; the rest is private.
+Others use ``child``, ``place``, ``start``; the rest is private.
 """

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -25,11 +26,13 @@ from tfdyno.runtime.checkpoint.random_states import random_state, restore_random
 from tfdyno.runtime.checkpoint.state import State, state_of
 from tfdyno.runtime.recipe.build import change_model
 from tfdyno.runtime.recipe.settle import settle_training
+from tfdyno.runtime.train.nan import keep_good, unlocated
 from tfdyno.runtime.train.outcome import beside_asked, iterations_of, policies, updates_of
 from tfdyno.runtime.train.session import Cursor, TrainSession
 from tfdyno.runtime.train.watch import TrainPlan, Watch
 from tfdyno.runtime.train_jax.data import NO_BATCH, Batches, batches_of
 from tfdyno.runtime.train_jax.layout import SplitWeights, layout_of, rules_in
+from tfdyno.runtime.train_jax.nan import Repeat
 from tfdyno.runtime.train_jax.start import World
 from tfdyno.runtime.workload.input_options import with_input_options
 
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from tfdyno.core.train.layout import Layout
     from tfdyno.core.train.training import RunSettings, TrainOutcome
     from tfdyno.runtime.remat.rewrite import RematPlan
+    from tfdyno.runtime.train.watch import NanLoss
 
 Rows = np.ndarray[Any, np.dtype[np.uint32]]
 Holders = dict[tuple[int, int], list[int]]
@@ -232,6 +236,28 @@ class _Session(TrainSession):
     def _within(self, done: int) -> int:
         """Return steps of an epoch; the last call of several may have fewer than it could."""
         return min(done, self.epoch_steps or done)
+
+    # The end
+
+    def _lost(self, error: NanLoss) -> Finding:
+        """Go back to the last good checkpoint, and look for where the number was lost."""
+        is_alone = not self.consensus.is_joint and self.world.distribution is None
+        x = self.arguments.get("x")
+        if not (is_alone and self.checkpoints) or isinstance(x, GeneratorType):
+            return super()._lost(error)  # repeating needs all processes, and data that begin anew
+        good = keep_good(self.checkpoints)
+        if good is None:
+            return unlocated(error)
+        self.plan.progress("looking for where the number was lost")
+        before, self.found, self._has_begun = self.found, good, False
+        self.batches.is_taken, self.batches.ran = False, None
+        self._restore(good)
+        repeat = Repeat(self.model, error, good.position, is_stopped=lambda: bool(self.stop))
+        found = repeat.run(self.arguments, begin_epoch=self.epoch_begin)
+        self.found = before
+        self._restore(good)
+        self.notes.append(f"The last good checkpoint is {good.marker}.")
+        return found
 
     def _numbers_of_all(self, own: list[float]) -> Value:
         jax.block_until_ready(self.logs)  # no exchange of a step is under way

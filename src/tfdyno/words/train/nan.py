@@ -20,8 +20,8 @@ SUMMARIES = (
 FIXES = (
     say_later("Lower the learning rate, or limit the gradients with --set clip_norm=1.0; then "
               "resume from the last good checkpoint with --resume."),
-    say_later("Train it with tfdyno train on TensorFlow, as one process: it repeats the steps and "
-              "names the batch and the first layer, or the value in the data."),
+    say_later("Train it with tfdyno train as one process, on JAX on one device: it repeats the "
+              "steps and names the batch and the first layer, or the value in the data."),
     say_later("Where it takes a logarithm or a root, or divides, keep the argument away from 0 "
               "with an epsilon (1e-7 in float32, 1e-4 in float16)."),
     say_later("On a card of compute capability 8.0 or later train with --set "
