@@ -20,7 +20,7 @@ def test_the_causes_are_those_of_the_doctor() -> None:
 
 
 def test_evidence_without_text_is_left_out() -> None:
-    found = words.finding("What.", "Why.", [("", "a"), ("seen", "b")], [words.FIND])
+    found = words.finding("What.", "Why.", [("", "a"), ("seen", "b")], [words.find("tensorflow")])
     assert [(each.text, each.source) for each in found.evidence] == [("seen", "b")]
     assert found.fix[0].command == "tf.debugging.enable_check_numerics()"
 
@@ -28,3 +28,8 @@ def test_evidence_without_text_is_left_out() -> None:
 def test_names_are_put_into_the_fix() -> None:
     assert 'Keep head in float32: give it dtype="float32"' in words.float32_layer("head").text
     assert words.cleaning("x, sample 3").text.endswith("leave such samples out: x, sample 3.")
+
+
+def test_the_operation_is_found_by_the_backend_itself() -> None:
+    assert "tf.debugging" in words.find("tensorflow").command
+    assert "jax_debug_nans" in words.find("jax").command
