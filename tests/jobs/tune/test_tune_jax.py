@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,6 +201,7 @@ def test_a_real_study_begins_on_jax_and_stays_there() -> None:
     study = tune(asked)
     begun = next(study)
     then = next(study)
+    assert isinstance(study, Generator)
     study.close()  # as Ctrl-C does: what ended is kept
     assert begun.device == "cpu"
     assert begun.trials[0].batch_size == 16
