@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.fix_proof import ProvenDiagnosis
 from tfdyno.core.measure.measurement import Environment
 from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.recipe_file import given_recipe
+from tfdyno.core.train.jax_plan import BACKENDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tfdyno.core.base.untyped import Value
     from tfdyno.core.measure.bottleneck import Bottleneck
+    from tfdyno.core.measure.software import Backend
     from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, Examined
     from tfdyno.view.diagnose.document import DiagnoseReport
 
@@ -89,6 +92,7 @@ def diagnose(
     seconds: float | None = None,
     output: str | Path | None = None,
     resume: bool = False,
+    backend: Backend | None = None,
     progress: bool = True,
     **options: Any,
 ) -> DiagnoseResult:
@@ -106,6 +110,7 @@ def diagnose(
         seconds: Look for so long, and so long in each run of a proof.
         output: Folder of the measurements that prove a fix; None: the user's own.
         resume: Take what is measured of the fixes already.
+        backend: Of Keras: ``jax`` or ``tensorflow``; None: as the code or the variables set it.
         progress: Tell every stage on stderr.
         options: Fields of ``Workload``: ``script_arguments``, ``fit_number``, ``python``, …
 
@@ -116,13 +121,15 @@ def diagnose(
     from tfdyno.cli.progress import progress_line
 
     given = {"recipe": recipe, "fix": fix, "steps": steps, "seconds": seconds, "output": output,
-             "resume": resume}  # fmt: skip
+             "resume": resume, "backend": backend}  # fmt: skip
     with progress_line(quiet=not progress, verbose=False) as shown:
         if isinstance(subject, str | Path):
             found = _recorded(str(subject), {**given, **options}, shown)
             if found:
                 return found
-        request = _request(subject, given, options)
+        request, note = _request(subject, given, options)
+        if note:
+            shown(Lasting(note))
         return _answer(request, fix, shown)
 
 
@@ -146,7 +153,11 @@ def _recorded(
     return replace(_result(run.examined, place, run.recipe), look=look)
 
 
-def _request(subject: Value, given: Mapping[str, Any], options: dict[str, Any]) -> DiagnoseRequest:
+def _request(
+    subject: Value, given: Mapping[str, Any], options: dict[str, Any]
+) -> tuple[DiagnoseRequest, str]:
+    """Return what is asked, and what is to be told of the backend that was found."""
+    from tfdyno.cli.backend_options import backend_of
     from tfdyno.jobs.choose.reference import parse_reference
     from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, check
 
@@ -160,6 +171,9 @@ def _request(subject: Value, given: Mapping[str, Any], options: dict[str, Any]) 
         workload = parse_reference(str(subject), **options)
     else:
         raise _not_taken(subject)
+    asked = given["backend"]
+    asked = settings.one_of(asked, BACKENDS, "backend") if asked else None
+    backend, note = backend_of(workload, asked)
     request = DiagnoseRequest(
         workload=workload,
         recipe=given_recipe(given["recipe"]) or Recipe(),
@@ -169,9 +183,10 @@ def _request(subject: Value, given: Mapping[str, Any], options: dict[str, Any]) 
         else 0.0,
         folder=Path(given["output"]) if given["output"] else None,
         resume=given["resume"],
+        backend=backend,
     )
     check(request)
-    return request
+    return request, note
 
 
 def _not_taken(subject: Value) -> UsageError:

@@ -1,4 +1,4 @@
-"""cli/backend_options: what knows TensorFlow alone refuses JAX, and never runs it on TensorFlow."""
+"""cli/backend_options: which backend of Keras is meant, and what is to be told of it."""
 
 from __future__ import annotations
 
@@ -6,30 +6,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.cli.main import main
+from tfdyno.cli.backend_options import backend_of
+from tfdyno.jobs.choose.reference import parse_reference
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("command", ["diagnose"])
-@pytest.mark.parametrize("words", [("--backend", "jax"), ()])
-def test_what_measures_tensorflow_alone_never_runs_a_script_of_jax_there(
-    command: str,
-    words: tuple[str, ...],
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("asked", "backend", "is_told"),
+    [(None, "jax", True), ("jax", "jax", False), ("tensorflow", "tensorflow", False)],
+)
+def test_an_option_stands_before_what_the_script_names(
+    asked: str | None, backend: str, is_told: bool, tmp_path: Path
 ) -> None:
-    """By the option, or as the script itself says."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.py").write_text(
-        'import os\nos.environ["KERAS_BACKEND"] = "jax"\nimport keras\n'
-    )
-    assert main([command, "train.py", *words]) == 2
-    error = capsys.readouterr().err
-    assert (
-        f"tfdyno {command} cannot run on the JAX backend: it measures TensorFlow's step; " in error
-    )
-    assert error.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+    script = tmp_path / "train.py"
+    script.write_text('import os\nos.environ["KERAS_BACKEND"] = "jax"\nimport keras\n')
+    found, note = backend_of(parse_reference(str(script), mode="train"), asked)
+    assert found == backend
+    assert ("line 2 of train.py" in note) == is_told

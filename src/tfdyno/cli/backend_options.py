@@ -1,4 +1,4 @@
-"""The backend of Keras: as it is typed, as the code names it, or TensorFlow alone."""
+"""The backend of Keras: as it is typed, or as the code names it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli.command import option
 from tfdyno.cli.options import OneOf
-from tfdyno.core.train.jax_plan import BACKENDS, backend_named, refuse_jax
+from tfdyno.core.train.jax_plan import BACKENDS, backend_named
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.software import Backend
-
-BACKEND = option(
-    "--backend", type=OneOf("backend", BACKENDS),
-    help="Of Keras; only tensorflow is measured, also where the code names jax.",
-)  # fmt: skip
 
 EITHER = option(
     "--backend", type=OneOf("backend", BACKENDS),
@@ -40,17 +35,3 @@ def backend_of(workload: Workload, asked: str | None) -> tuple[Backend, str]:
 
     found = found_backend(workload, os.environ)
     return backend_named(found.name), found.note
-
-
-def check_tensorflow(workload: Workload, backend: str | None, command: str) -> None:
-    """Refuse what Keras would run on JAX; raises ``UsageError``.
-
-    Args:
-        workload: Whose code may name it.
-        backend: As typed; None: what the code or the variables name.
-        command: That knows TensorFlow alone.
-    """
-    from tfdyno.jobs.train.backend import found_backend
-
-    if (backend or found_backend(workload, os.environ).name) == "jax":
-        refuse_jax(command)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -136,6 +137,11 @@ def test_the_words_of_the_script_and_the_recipe_reach_the_child(
         (["train.py", "--set", "input.prefech=2"], "did you mean input.prefetch"),
         (["train.py", "--set", "remat=blocks"], "remat cannot be set"),
         (["train.py", "--fix", "--write", "train.py"], "cannot write to train.py: it is a file"),
+        (["train.py", "--backend", "jax", "--set", "threads_intra=2"],
+         "threads_intra = 2 means nothing on the JAX backend"),
+        (["train.py", "--backend", "jax", "--fix"], "--fix does not go with the JAX backend"),
+        (["train.py", "--backend", "torch"], "backend 'torch' is not one of tensorflow, jax"),
+        (["task:resnet18-cifar10", "--backend", "jax"], "is of TensorFlow, and JAX cannot run it"),
         (["keras:ResNet50", "--", "--lr"], "takes no arguments"),
         ([""], "names no workload"),
     ],
@@ -313,3 +319,28 @@ def test_help_tells_what_fix_does(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "Say what holds a training back, and prove the fix." in out
     assert "--fix" in out
+
+
+@pytest.mark.parametrize("words", [("--backend", "jax"), ()])
+def test_a_script_of_jax_is_looked_at_there(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the option, or as the script itself says, which is told."""
+    judged_as(monkeypatch, DIAGNOSIS)
+    Path("seen.json").write_text(json.dumps({"facts": to_builtins(replace(FACTS, backend="jax"))}))
+    Path("train.py").write_text('import os\nos.environ["KERAS_BACKEND"] = "jax"\nimport keras\n')
+    assert main(["diagnose", "train.py", *words, "--json"]) == 0
+    asked, told = json.loads(Path("asked.json").read_text()), capsys.readouterr()
+    assert asked["backend"] == "jax"
+    assert json.loads(told.out)["backend"] == "jax"
+    says = "It trains on JAX, which line 2 of train.py names."
+    assert (says in told.err) == (not words)
+
+
+def test_what_jax_cannot_run_is_told_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tape.py").write_text(
+        "import tensorflow as tf\nwith tf.GradientTape() as tape:\n    pass\n"
+    )
+    assert "tape.py cannot train on the JAX backend: line 2" in refused(
+        capsys, "tape.py", "--backend", "jax"
+    )

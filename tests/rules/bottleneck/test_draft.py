@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.rules.bottleneck.draft import Draft, bottleneck, duration, evidence, percent
+from tfdyno.rules.bottleneck.draft import (
+    Draft,
+    bottleneck,
+    duration,
+    evidence,
+    percent,
+    settings_on_jax,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +44,20 @@ def test_settings_of_a_draft_stand_before_those_of_its_cause() -> None:
 def test_words_that_cannot_be_filled_are_a_fault_of_the_tool() -> None:
     with pytest.raises(ToolError, match=r"the texts of host\.busy_host do not fit"):
         bottleneck(Draft(cause="host.busy_host", evidence=(evidence("seen", "here"),)))
+
+
+def test_settings_are_those_that_jax_has() -> None:
+    assert settings_on_jax({"execution": "graph"}) == {"execution": "xla"}
+    assert settings_on_jax({"batch_size": "64", "accumulation": "2"}) == {
+        "batch_size": "64",
+        "accumulation": "2",
+    }
+    assert settings_on_jax({"threads_intra": "4", "threads_inter": "4"}) == {}
+
+
+def test_the_fix_is_that_of_the_backend() -> None:
+    told = (evidence("seen", "here"),)
+    one = Draft(cause="host.numpy_in_step", evidence=told, values={"call": "io_callback"})
+    (on_jax,), (here,) = bottleneck(one, "jax").fix, bottleneck(one).fix
+    assert "jax.numpy" in on_jax.text
+    assert "TensorFlow operations" in here.text

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.rules.bottleneck.steps import GOOD_INPUT, HOST, OPERATIONS, drafts, facts, only, primary
 
+from tfdyno.core.measure.step_facts import CallbackFacts
 from tfdyno.rules.bottleneck.draft import bottleneck
 from tfdyno.rules.bottleneck.host import (
     bound_to_few,
@@ -14,6 +15,7 @@ from tfdyno.rules.bottleneck.host import (
     busy_interpreter,
     container_limit,
     few_threads,
+    loss_each_step,
     numpy_in_step,
     python_loop,
     python_thread,
@@ -192,3 +194,46 @@ def test_a_thread_that_mostly_waits_or_makes_batches_is_none() -> None:
     own = replace(GOOD_INPUT, kind="pydataset")
     seen = facts(operations=IDLE, input=own, python_threads=(("a.py:1", 0.9),))
     assert not drafts(python_thread, seen)
+
+
+def test_a_layer_that_jax_cannot_compile_is_named_whatever_it_costs() -> None:
+    layers = ("crop (RandomCrop)", "turn (RandomRotation)")
+    seen = facts(backend="jax", execution="eager", uncompiled_layers=layers, operations=IDLE)
+    found = primary(seen)
+    assert found.cause == "host.uncompiled_layer"
+    assert "crop (RandomCrop)" in found.summary
+    assert [each.text for each in found.evidence] == [
+        "crop (RandomCrop) says supports_jit = False",
+        "turn (RandomRotation) says supports_jit = False",
+    ]
+    assert found.settings == {}
+    assert not drafts(run_eagerly, seen)
+    noisy = replace(seen, step_s=(0.020, 0.120) * 20, held_s=(0.0195, 0.110) * 20)
+    assert primary(noisy).cause == "host.uncompiled_layer"
+
+
+WAITED = {"backend": "jax", "execution": "xla", "read_each_step": ("Report in train.py:31",)}
+
+
+def test_a_callback_that_keras_waits_for_is_named_with_its_line() -> None:
+    # 4 of 20 ms are the host's alone, of which 60 % go, 25 % at least and 95 % at best
+    seen = facts(**WAITED, held_s=(0.016,) * 40, python_s=0.004)
+    found = only(loss_each_step, seen)
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(20 / (20 - 0.6 * 4))
+    assert found.gain.low == pytest.approx(20 / (20 - 0.25 * 4))
+    assert found.gain.high == pytest.approx(20 / (20 - 0.95 * 4))
+    told = primary(seen)
+    assert (told.cause, told.place) == ("host.loss_each_step", "train.py:31")
+    assert "because Report asks for the loss of each batch" in told.summary
+
+
+def test_a_callback_that_costs_nothing_is_left_alone() -> None:
+    assert not drafts(loss_each_step, facts(**WAITED))  # half a ms of 20
+    assert not drafts(loss_each_step, facts(held_s=(0.016,) * 40, python_s=0.004))
+
+
+def test_a_callback_that_is_slow_itself_is_told_as_such() -> None:
+    slow = CallbackFacts(name="Report", per_step_s=0.010, place="train.py:31")
+    seen = facts(**WAITED, held_s=(0.008,) * 40, callbacks=(slow,), callback_s=0.010)
+    assert primary(seen).cause == "callback.slow_callback"

@@ -144,3 +144,10 @@ def test_a_batch_that_is_copied_while_the_card_waits_is_input() -> None:
     assert found.evidence[1].text == "57.2 MiB a step, 9.31 GiB a second"
     assert primary(seen).cause == "input.slow_copy"
     assert not drafts(slow_copy, facts(device="gpu", operations=replace(operations, fed_s=0.0)))
+
+
+def test_a_generator_has_no_pipeline_on_jax_that_could_prefetch() -> None:
+    given = pipeline(stage("from_generator", "from_generator", 0.020), batch_s=0.020)
+    seen = waiting(replace(given, kind="generator"), step_s=0.040)
+    assert drafts(missing_prefetch, seen)
+    assert not drafts(missing_prefetch, replace(seen, backend="jax"))

@@ -199,3 +199,9 @@ def test_shares_that_would_be_guessed_are_not_told() -> None:
     assert answer(facts(input=None)).stages == ()
     alone = waiting(pipeline(stage("map(load)", "map", 0.040)))
     assert answer(replace(alone, input=replace(alone.input, batch_s=()))).stages == ()  # type: ignore[type-var]
+
+
+def test_what_is_not_looked_at_on_jax_is_said() -> None:
+    assert any(note.startswith("Not looked at on JAX") for note in diagnose(
+        facts(backend="jax", execution="xla")).notes)  # fmt: skip
+    assert not any("JAX" in note for note in diagnose(facts()).notes)

@@ -149,3 +149,12 @@ def test_a_new_iterator_over_the_replicas_in_each_epoch_is_not_the_users_functio
     assert "steps_per_epoch" in told.fix[0].text
     assert told.expected_gain
     assert told.expected_gain.best == pytest.approx(30 / 21)
+
+
+def test_on_jax_it_is_compiled() -> None:
+    one = traced("argument x: shape (32, 8) -> (31, 8)")
+    found = primary(facts(backend="jax", execution="xla", retraces=(one,)))
+    assert found.cause == "retrace.shape"
+    assert found.summary.startswith("step is compiled for each new shape: argument x")
+    assert found.evidence[0].text.startswith("step was compiled 10 times after the first")
+    assert "tf." not in "".join(step.text for step in found.fix)

@@ -170,3 +170,10 @@ def test_a_command_keeps_the_words_of_the_script_behind_its_dashes() -> None:
         "tfdyno", "train", "my train.py", "--recipe", "r.toml", "--set", "input.prefetch=-1",
         "--set", "input.cache=true", "--set", "seed=none", "--", "--lr", "0.1",
     ]  # fmt: skip
+
+
+def test_a_look_on_jax_says_so() -> None:
+    seen = replace(FACTS, backend="jax", execution="xla")
+    assert words.run_words(seen) == "batch 256, 60 steps, JAX, on 2 CPUs"
+    eager = replace(seen, execution="eager")
+    assert words.run_words(eager) == "batch 256, 60 steps, JAX, eager, on 2 CPUs"

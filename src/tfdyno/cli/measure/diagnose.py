@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer, noted
-from tfdyno.cli.backend_options import BACKEND, check_tensorflow
+from tfdyno.cli.backend_options import EITHER, backend_of
 from tfdyno.cli.command import command, flag, given, group, option
 from tfdyno.cli.options import (
     HTML,
@@ -27,6 +27,7 @@ from tfdyno.cli.progress import progress_line
 from tfdyno.cli.workload_options import CodeOptions, WorkloadOptions, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.language import Language
+from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.recipe.recipe import typed
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ _NEED_FIX = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options(WorkloadOptions):
-    backend: str | None = BACKEND
+    backend: str | None = EITHER
     recipe: Path | None = RECIPE
     changes: tuple[str, ...] = SET
     steps: int | None = option(
@@ -95,7 +96,7 @@ def diagnose(options: _Options) -> Answer:
         return _of_run(options)
     if is_profile(options.workload):
         return _of_profile(options)
-    request = _request(options)
+    request, note = _request(options)
     from tfdyno.jobs.diagnose.diagnose import check, examined
     from tfdyno.jobs.diagnose.write import check_folder
 
@@ -104,6 +105,8 @@ def diagnose(options: _Options) -> Answer:
     if folder:  # looked at before minutes of work
         check_folder(folder)
     with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
+        if note:
+            progress(Lasting(note))
         found = examined(request, progress=progress)
         last, stop = _proven(request, found, options, progress)
     told = _told(request, found, last, options, folder)
@@ -151,7 +154,8 @@ def _refuse_to_run(options: _Options, what: str) -> None:
                          remedy="give the script instead, or leave it out")  # fmt: skip
 
 
-def _request(options: _Options) -> DiagnoseRequest:
+def _request(options: _Options) -> tuple[DiagnoseRequest, str]:
+    """Return what is asked, and what is to be told of the backend that was found."""
     from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest
 
     if options.leak and options.fix:
@@ -161,8 +165,11 @@ def _request(options: _Options) -> DiagnoseRequest:
         if given(options, name) and not options.fix:
             raise UsageError(f"--{name} needs --fix", why=why, remedy="add --fix or leave it out")
     workload = workload_from(options, options.code)
-    check_tensorflow(workload, options.backend, "diagnose")
-    return DiagnoseRequest(
+    backend, note = backend_of(workload, options.backend)
+    if options.fix and backend == "jax":
+        raise UsageError("--fix does not go with the JAX backend", why="no fix is proven there yet",
+                         remedy="change it by hand, and measure with tfdyno bench")  # fmt: skip
+    request = DiagnoseRequest(
         workload=workload,
         recipe=recipe_from(options.recipe, typed(options.changes)),
         steps=options.steps or 0,
@@ -171,7 +178,9 @@ def _request(options: _Options) -> DiagnoseRequest:
         resume=options.resume,
         memory_alone=options.leak,
         wait_free=options.wait_free,
+        backend=backend,
     )
+    return request, note
 
 
 def _proven(
@@ -230,7 +239,8 @@ def _words(options: _Options, workload: Workload) -> tuple[str, ...]:
     """Return what is to be typed again for the same workload and recipe."""
     from tfdyno.jobs.choose.reference import option_words, script_words
 
-    words = ["--recipe", str(options.recipe)] if options.recipe else []
+    words = ["--backend", options.backend] if options.backend else []
+    words += ["--recipe", str(options.recipe)] if options.recipe else []
     words += [word for one in options.changes for word in ("--set", one)]
     return (*words, *option_words(workload), *script_words(workload))
 

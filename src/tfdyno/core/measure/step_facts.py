@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from tfdyno.core.base.dataclass import dataclass
+from tfdyno.core.measure.software import Backend
 from tfdyno.core.recipe.retreat import Retreat
 
 OPERATION_CLASSES = (
@@ -300,6 +301,8 @@ class StepFacts:
     source: Literal["run", "loop", "profile", "record"]
     """A call of ``fit``; a loop of the script's own; a profile from elsewhere; what ``train`` or
     ``bench`` wrote, which does not tell what a step does."""
+    backend: Backend = "tensorflow"
+    """Of Keras."""
     batch_size: int = 0
     replica_count: int = 1
     worker_count: int = 1
@@ -359,6 +362,11 @@ class StepFacts:
     and the CPUs that it kept busy."""
     python_steps: tuple[str, ...] = ()
     """Python that runs inside of each step: ``numpy_function in train.py:20``, ``run_eagerly``."""
+    uncompiled_layers: tuple[str, ...] = ()
+    """Layers for which Keras on JAX leaves the step uncompiled: ``word_ids (StringLookup)``."""
+    read_each_step: tuple[str, ...] = ()
+    """Callbacks for which Keras waits for each step, to give them its loss: ``Report in
+    train.py:31``; looked at on JAX alone."""
     step_flops: float = 0.0
     peak_flops_per_s: float = 0.0
     peak_bytes_per_s: float = 0.0

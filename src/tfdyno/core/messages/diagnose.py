@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tfdyno.core.base.errors import Failure
 from tfdyno.core.choose.workload import Workload
-from tfdyno.core.measure.software import Software
+from tfdyno.core.measure.software import Backend, Software
 from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.core.messages.child import Child
 from tfdyno.core.recipe.recipe import Recipe
@@ -51,6 +51,10 @@ class LookAtSteps:
     limits: Limits = Limits()
     cards: Mapping[str, list[float]] = field(default_factory=dict)
     """FLOP/s of each card by dtype, and its ``bytes_per_s``; empty: not known."""
+    backend: Backend = "tensorflow"
+    """Of Keras."""
+    seen_gpus: int = 0
+    """GPUs that the machine shows to the child; asked for JAX alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

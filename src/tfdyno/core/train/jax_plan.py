@@ -142,22 +142,6 @@ def known_backend(name: str, source: str, line: int = 0) -> str:
     return found
 
 
-def refuse_jax(command: str) -> None:
-    """Refuse a workload that Keras runs on JAX where TensorFlow's step is looked at.
-
-    Args:
-        command: ``tune``.
-
-    Raises:
-        UsageError: Always.
-    """
-    raise UsageError(
-        f"tfdyno {command} cannot run on the JAX backend",
-        why="it measures TensorFlow's step",
-        remedy="add --backend tensorflow to have the script run there",
-    )
-
-
 def check_recipe(recipe: Recipe) -> None:
     """Refuse settings that mean nothing on JAX; raises ``UsageError``."""
     for name, (_, value) in diff(Recipe(), recipe).items():

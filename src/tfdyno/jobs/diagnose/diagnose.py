@@ -13,20 +13,24 @@ from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.bottleneck import StepDiagnosis
 from tfdyno.core.measure.measurement import CardTelemetry, Environment
 from tfdyno.core.measure.memory_outlook import MemoryOutlook
+from tfdyno.core.measure.software import Backend
 from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.core.messages.diagnose import LOOK, Limits, LookAtSteps, SeenSteps
 from tfdyno.core.recipe.composition import check_composition, refuse_trainer_settings
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import told_of
+from tfdyno.core.train.jax_plan import JaxPlan, check_recipe
 from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
 from tfdyno.jobs.child.worker import nobody, run_child, silent
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.compiled.keeping import Compiling, with_programs
 from tfdyno.jobs.diagnose._recorded import card_facts
 from tfdyno.jobs.holders.card_rates import card_rates, sweep_words
+from tfdyno.jobs.holders.found_cards import found_cards
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.retreat.dumps import without_programs
 from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
+from tfdyno.jobs.train.jax_run import check_script, jax_environment
 from tfdyno.model.memory.growth import FEWEST_POINTS, STEADY_RATIO
 from tfdyno.model.memory.outlook import outlooks
 from tfdyno.probe.cards import cards
@@ -80,6 +84,8 @@ class DiagnoseRequest:
     """Whether memory grows, and nothing else."""
     wait_free: bool = False
     """Whether it waits until nobody else is on the cards."""
+    backend: Backend = "tensorflow"
+    """Of Keras."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,20 +165,25 @@ def _examined(
     output: Callable[[str], None],
 ) -> Examined:
     """Make one try, under the steps back that were taken."""
-    variables = trial.variables(recipe_environment(trial.recipe))
+    on_jax = request.backend == "jax"
+    own = recipe_environment(trial.recipe)
+    own |= jax_environment(JaxPlan(), trial.recipe) if on_jax else {}
+    variables = trial.variables(own)
     visible = visible_to(variables)
     steps = LookAtSteps(
         workload=request.workload,
         recipe=trial.recipe,
         limits=limits_of(request),
         cards=card_rates(trial.recipe, visible),
+        backend=request.backend,
+        seen_gpus=len(found_cards(visible=visible)) if on_jax else 0,
     )
     asked = Asked(visible=visible, recipe=trial.recipe, workload=request.workload,
-                  waits=request.wait_free)  # fmt: skip
+                  waits=request.wait_free, on_jax=on_jax)  # fmt: skip
     compiling = Compiling(
         workload=request.workload,
         recipe=trial.recipe,
-        framework="tensorflow",
+        framework=request.backend,
         python=python,
         variables=variables,
         doing="diagnose",
@@ -196,7 +207,8 @@ def _examined(
             )
 
         with sampler or nullcontext():
-            seen, _ = with_programs(compiling, look, progress)
+            # What JAX finds compiled already would hide what its steps compile again.
+            seen = look({}, progress) if on_jax else with_programs(compiling, look, progress)[0]
     if not seen.facts:
         stop = KeyboardInterrupt()
         stop.add_note(f"{seen.seen}: too few to say anything of a steady one.")
@@ -290,6 +302,19 @@ def check(request: DiagnoseRequest) -> None:
                          remedy=f"look at {fewest} or more")  # fmt: skip
     refuse_trainer_settings(request.recipe)
     check_composition(request.recipe)
+    if request.backend == "jax":
+        _check_jax(request.workload, request.recipe)
+
+
+def _check_jax(workload: Workload, recipe: Recipe) -> None:
+    """Refuse what Keras on JAX cannot run, or what means nothing there."""
+    check_recipe(recipe)
+    check_script(workload)
+    if workload.kind in ("step_function", "task"):
+        what = f"{workload.reference} is of TensorFlow, and JAX cannot run it"
+        why = "on JAX the steps of model.fit are looked at"
+        remedy = "name a script that calls fit, or leave --backend jax out"
+        raise UsageError(what, why=why, remedy=remedy)
 
 
 def card_sampler(visible: str | None) -> Sampler | None:

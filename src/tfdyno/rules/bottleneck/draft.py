@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.units import DAY_S, HOUR_S, MINUTE_S, significant
 from tfdyno.core.doctor.finding import Evidence
 from tfdyno.core.measure.bottleneck import Bottleneck, BottleneckClass, Gain
+from tfdyno.core.train.jax_plan import WITHOUT
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.seen import Seen
 from tfdyno.rules.bottleneck.tables import cause
 from tfdyno.rules.wording import fill, steps, text_in
 from tfdyno.words.base.language import say, spoken
 from tfdyno.words.diagnose.told import fact_words
+
+if TYPE_CHECKING:
+    from tfdyno.core.measure.software import Backend
 
 _UNITS = (
     (259_200.0, "days", 1 / DAY_S), (5_400.0, "h", 1 / HOUR_S), (120.0, "min", 1 / MINUTE_S),
@@ -66,15 +70,21 @@ def taking(
     )
 
 
-def bottleneck(draft: Draft) -> Bottleneck:
+def bottleneck(draft: Draft, backend: Backend = "tensorflow") -> Bottleneck:
     """Return a draft in words, in the language of the answer.
+
+    Args:
+        draft: Of a rule.
+        backend: Of Keras: which steps of the fix hold, and which settings there are.
 
     Raises:
         ToolError: No step of the fix applies, which is a fault of the rules.
     """
     words = cause(draft.cause)
-    fix = tuple(steps(words.fix, draft.values, spoken()))
-    summary = fill(text_in(words.summary, spoken()), draft.values)
+    values = {"backend": backend, **draft.values}
+    fix = tuple(steps(words.fix, values, spoken()))
+    summary = fill(text_in(words.summary, spoken()), values)
+    settings = dict(words.settings if draft.settings is None else draft.settings)
     if not fix or not summary:
         raise ToolError(f"the texts of {draft.cause} do not fit what was found")
     return Bottleneck(
@@ -84,9 +94,17 @@ def bottleneck(draft: Draft) -> Bottleneck:
         evidence=draft.evidence,
         fix=fix,
         expected_gain=draft.gain,
-        settings=dict(words.settings if draft.settings is None else draft.settings),
+        settings=settings_on_jax(settings) if backend == "jax" else settings,
         place=draft.place,
     )
+
+
+def settings_on_jax(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return what the settings of a fix are on JAX; empty where one of them does not exist."""
+    if WITHOUT.keys() & settings.keys():
+        return {}
+    graph = {"execution": "xla"} if settings.get("execution") == "graph" else {}
+    return {**settings, **graph}
 
 
 def evidence(sentence: str, source: str, /, **figures: object) -> Evidence:

@@ -39,7 +39,7 @@ def diagnose_growth(facts: StepFacts) -> StepDiagnosis:
     names = {one.cause for one in drafts}
     drafts = [one for one in drafts if not names.intersection(one.explained_by)]
     drafts += fits_growing(seen)
-    found = tuple(bottleneck(one) for one in drafts or [_none(facts)])
+    found = tuple(bottleneck(one, facts.backend) for one in drafts or [_none(facts)])
     return StepDiagnosis(
         title=facts.title,
         step_s=seen.step_s,

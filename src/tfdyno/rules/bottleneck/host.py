@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tfdyno.rules.bottleneck.callback import CALLBACK_CAUSES
 from tfdyno.rules.bottleneck.draft import (
     Draft,
     duration,
@@ -17,6 +18,7 @@ from tfdyno.rules.bottleneck.draft import (
 from tfdyno.rules.bottleneck.gains import amdahl, saving
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
 from tfdyno.words.base.language import say
+from tfdyno.words.diagnose.told import fact_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +38,8 @@ def run_eagerly(seen: Seen) -> Iterator[Draft]:
     facts = seen.facts
     if facts.execution != "eager" and not matching("eager", facts.python_steps):
         return
+    if facts.uncompiled_layers:
+        return  # ``uncompiled_layer`` tells why
     gain = _graph_gain(seen)
     if gain is None:
         return
@@ -55,6 +59,39 @@ def run_eagerly(seen: Seen) -> Iterator[Draft]:
     settings: dict[str, str] | None = None if facts.source == "run" else {}
     yield Draft(cause="host.run_eagerly", evidence=tuple(told), gain=gain, settings=settings,
                 values={"source": facts.source}, place=_slowest_line(seen))  # fmt: skip
+
+
+def uncompiled_layer(seen: Seen) -> Iterator[Draft]:
+    """Find layers that JAX cannot compile, for which Keras runs the whole step eagerly."""
+    layers = seen.facts.uncompiled_layers
+    if not layers:
+        return
+    told = [evidence("{layer} says supports_jit = False", "layers", layer=one) for one in layers]
+    yield Draft(cause="host.uncompiled_layer", evidence=tuple(told), gain=_graph_gain(seen),
+                values={"layer": layers[0]}, settings={})  # fmt: skip
+
+
+def loss_each_step(seen: Seen) -> Iterator[Draft]:
+    """Find callbacks for which Keras on JAX waits for each step before it starts the next one."""
+    facts, part_s = seen.facts, seen.split.parts_s["host"]
+    if facts.execution == "eager" or not facts.read_each_step or not seen.counts(part_s):
+        return
+    told = (
+        *(
+            evidence("{callback} has a method for the end of each batch", "callbacks",
+                     callback=fact_words(one))
+            for one in facts.read_each_step
+        ),
+        evidence(
+            "the host alone, before the next step starts: {part}",
+            "steps with and without their data",
+            part=of_step(seen, part_s),
+        ),
+    )  # fmt: skip
+    name = facts.read_each_step[0]
+    yield taking(seen, "host.loss_each_step", part_s, *told, place=_place(name),
+                 values={"callback": name.partition(_PLACE)[0]},
+                 explained_by=CALLBACK_CAUSES)  # fmt: skip
 
 
 def numpy_in_step(seen: Seen) -> Iterator[Draft]:
@@ -313,6 +350,6 @@ def _place(text: str) -> str:
 
 
 HOST_RULES = (
-    run_eagerly, numpy_in_step, python_loop, few_threads, bound_to_few, container_limit,
-    python_thread, busy_interpreter, busy_cpus,
+    run_eagerly, uncompiled_layer, loss_each_step, numpy_in_step, python_loop, few_threads,
+    bound_to_few, container_limit, python_thread, busy_interpreter, busy_cpus,
 )  # fmt: skip

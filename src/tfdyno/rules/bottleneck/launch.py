@@ -27,6 +27,8 @@ _MANY_EXCHANGES = ("communication.small_buckets",)
 def steps_per_execution(seen: Seen) -> Iterator[Draft]:
     """Find Keras' own loop between steps: several steps can go into one call."""
     facts, part_s = seen.facts, start_s(seen) - tiny_s(seen)
+    if facts.backend == "jax":  # a call for each of them stays: Keras goes around less often
+        part_s = seen.split.between_s
     steps = facts.calls.steps if facts.calls else int(limits()["steps_per_execution"])
     if facts.source != "run" or facts.steps_per_execution > 1 or facts.execution == "eager":
         return
@@ -47,7 +49,7 @@ def steps_per_execution(seen: Seen) -> Iterator[Draft]:
     yield Draft(cause=name, evidence=(*_starting(seen, part_s), *told), gain=gain,
                 settings={"steps_per_execution": str(steps)},
                 values={"share": percent(part_s / seen.step_s), "steps": str(steps)},
-                explained_by=_WAITS_FOR_PYTHON)  # fmt: skip
+                explained_by=(*_WAITS_FOR_PYTHON, "host.loss_each_step"))  # fmt: skip
 
 
 def small_batch(seen: Seen) -> Iterator[Draft]:

@@ -23,7 +23,7 @@ from tfdyno.rules.bottleneck.retrace import RETRACE_RULES
 from tfdyno.rules.bottleneck.seen import Seen, look, samples_of_step, stage_walls
 from tfdyno.rules.bottleneck.steady import in_bursts
 from tfdyno.rules.bottleneck.tables import cause, limits
-from tfdyno.words.base.language import say
+from tfdyno.words.base.language import say, say_later
 from tfdyno.words.diagnose.steps import part_name
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ RULES: tuple[Rule, ...] = (
     *RETRACE_RULES, *CALLBACK_RULES, *PLACEMENT_RULES, *PRECISION_RULES, *CARD_RULES,
 )  # fmt: skip
 
+NOT_ON_JAX = say_later(
+    "Not looked at on JAX: several devices, threads of the CPU, growth of the memory of a card, "
+    "several steps in one call, and Python that TensorFlow's own functions trace again."
+)
 _LARGER_BATCH = ("launch.small_batch", "compute.batch")
 """Causes whose fix needs more memory."""
 _NOT_THE_MODELS_OWN = ("input", "host", "callback", "retrace", "unseen")
@@ -64,10 +68,10 @@ def diagnose(facts: StepFacts) -> StepDiagnosis:
     primary = _primary(drafts)
     notes = tuple(_notes(seen, drafts, primary))
     if primary is None:
-        found: tuple[Bottleneck, ...] = (bottleneck(_without_cause(seen)),)
+        found: tuple[Bottleneck, ...] = (bottleneck(_without_cause(seen), facts.backend),)
     else:
         rest = [one for one in drafts if one is not primary]
-        found = tuple(bottleneck(one) for one in (primary, *rest))
+        found = tuple(bottleneck(one, facts.backend) for one in (primary, *rest))
     return StepDiagnosis(
         title=facts.title,
         step_s=seen.step_s,
@@ -184,7 +188,9 @@ def _notes(seen: Seen, drafts: Sequence[Draft], primary: Draft | None) -> Iterat
         )
     if primary is None:
         for one in drafts:  # said, though nothing in the script mends it
-            yield bottleneck(one).summary
+            yield bottleneck(one, seen.facts.backend).summary
+    if seen.facts.backend == "jax":
+        yield say(NOT_ON_JAX)
 
 
 def stage_speeds(seen: Seen) -> tuple[StageSpeed, ...]:

@@ -41,22 +41,29 @@ def traced_again(seen: Seen) -> Iterator[Draft]:
     for name, found in by_cause.items():
         one, every_s = found[0], sum(max(0.0, each.seconds_s) for each in found)
         gain = amdahl(whole_s, every_s / steps, cause(name).removes)
+        jit = {"jit": one.function} if seen.facts.backend == "jax" else {}
         of = "dataset" if matching("differs_new_dataset", [one.differs]) else "function"
-        yield Draft(cause=name, evidence=_told(found, every_s, steps), place=one.place, gain=gain,
-                    values={of: one.function, "differs": fact_words(one.differs), "of": of},
+        told = _told(found, every_s, steps, seen)
+        yield Draft(cause=name, evidence=told, place=one.place, gain=gain,
+                    values={of: one.function, "differs": fact_words(one.differs), "of": of} | jit,
                     outranks=gain.best >= limits()["least_gain"],
                     explained_by=_explained_by(seen, name, found))  # fmt: skip
 
 
-def _told(found: list[RetraceFacts], every_s: float, steps: int) -> tuple[Evidence, ...]:
+def _told(
+    found: list[RetraceFacts], every_s: float, steps: int, seen: Seen
+) -> tuple[Evidence, ...]:
     one, most = found[0], limits()["retraces_least"] - 1
     left = (
         say("up to {most:.0f} are left alone", most=most) if one.traces > most else say("each anew")
     )
+    on_jax = seen.facts.backend == "jax"
     told = [
         evidence(
-            "{function} was traced {traces} times after the first in {calls} calls ({left})",
-            "traces counted",
+            "{function} was compiled {traces} times after the first in {calls} steps ({left})"
+            if on_jax
+            else "{function} was traced {traces} times after the first in {calls} calls ({left})",
+            "compiles counted" if on_jax else "traces counted",
             function=one.function,
             traces=one.traces,
             calls=one.calls,
@@ -67,16 +74,20 @@ def _told(found: list[RetraceFacts], every_s: float, steps: int) -> tuple[Eviden
         others = sum(each.traces for each in found[1:])
         told.append(
             evidence(
-                "{count} more functions like it, traced {others} times",
-                "traces counted",
+                "{count} more functions like it, compiled {others} times"
+                if on_jax
+                else "{count} more functions like it, traced {others} times",
+                "compiles counted" if on_jax else "traces counted",
                 count=len(found) - 1,
                 others=others,
             )
         )
     told.append(
         evidence(
-            "{every} of tracing in {steps} steps",
-            "traces timed",
+            "{every} of compiling in {steps} steps"
+            if on_jax
+            else "{every} of tracing in {steps} steps",
+            "compiles timed" if on_jax else "traces timed",
             every=duration(every_s),
             steps=steps,
         )

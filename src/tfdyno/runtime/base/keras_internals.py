@@ -212,6 +212,12 @@ def epoch_iterator_changed(change: Callable[[Any], Any]) -> Change[None]:
     Raises:
         UsageError: This Keras has none by the name that is known.
     """
+    trainer, name, own = _own_iterator()
+    return replaced((trainer, name, change(own)))
+
+
+def _own_iterator() -> tuple[Module, str, Any]:
+    """Return the module, the name and the class of Keras' iterator for the backend at hand."""
     import keras
 
     title, name = _EPOCHS[keras.backend.backend()]
@@ -223,12 +229,12 @@ def epoch_iterator_changed(change: Callable[[Any], Any]) -> Change[None]:
     if own is None:
         what = f"Keras {keras.__version__} makes batches for {title} in a way that tfdyno"
         raise UsageError(f"{what} does not know", remedy="install Keras 3.15")
-    return replaced((trainer, name, change(own)))
+    return trainer, name, own
 
 
 def epoch_iterators_seen(seen: Callable[[Any], None]) -> Change[None]:
     """Tell of each iterator over epochs as it is made: ``fit`` does not hand it out."""
-    kind = epoch_iterator_type()
+    _, _, kind = _own_iterator()
     own = kind.__init__
 
     def made(self: Instance, *arguments: Any, **named: Any) -> None:

@@ -17,7 +17,7 @@ from tfdyno.runtime.recipe.functions import watch_calls
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tfdyno.core.base.untyped import DataIterator, Model, Value
+    from tfdyno.core.base.untyped import Model, Value
     from tfdyno.runtime.diagnose.clock import StepTimes
 
 VALIDATION = "validation"
@@ -236,9 +236,9 @@ class ValidationTimes:
         batches = getattr(iterator, "steps_per_epoch", 0) or getattr(iterator, "num_batches", 0)
         return math.ceil((batches or 0) / int(self.model.steps_per_execution))
 
-    def _counted(self, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def counted(iterator: DataIterator) -> Value:
-            logs = run(iterator)
+    def _counted(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*taken: Any) -> Value:  # an iterator; on JAX a state before
+            logs = run(*taken)
             self._calls += 1
             if self._call_limit or self.now() >= self._until:
                 self.model.stop_evaluating = True

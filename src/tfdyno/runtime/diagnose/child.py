@@ -18,7 +18,9 @@ from tfdyno.runtime.base.software import import_tensorflow, software
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
+    from tfdyno.core.measure.software import Software
     from tfdyno.core.measure.step_facts import StepFacts
     from tfdyno.core.messages.diagnose import LookAtSteps
     from tfdyno.runtime.diagnose.so_far import SoFar
@@ -37,21 +39,20 @@ def handle(request: LookAtSteps, progress: child.Progress) -> SeenSteps:
     workload, recipe = request.workload, request.recipe
     if workload.mode != "train":
         raise UsageError("diagnose looks at a training", remedy="leave --mode infer out")
-    progress("importing TensorFlow")
-    import_tensorflow(workload, "diagnose", "look at")
+    on_jax = request.backend == "jax"
+    notes = _began_jax(request, progress) if on_jax else _began(request, progress)
     from tfdyno.runtime.diagnose.load import look_at
     from tfdyno.runtime.diagnose.watching import StepsInspection
-    from tfdyno.runtime.recipe.apply import apply_recipe, check_recipe, settings_held, verify
+    from tfdyno.runtime.recipe.apply import settings_held, verify
     from tfdyno.runtime.workload.workloads import policy_held
 
-    check_recipe(recipe, workload.mode)
-    notes = apply_recipe(recipe)
     look = StepsInspection(
         workload=workload,
         recipe=recipe,
         limits=request.limits,
         cards=request.cards,
         progress=progress,
+        backend=request.backend,
     )
     progress(f"building {workload.task or workload.reference}")
     policy = recipe.precision or workload.precision
@@ -60,6 +61,7 @@ def handle(request: LookAtSteps, progress: child.Progress) -> SeenSteps:
             _stop_heeded(look.so_far),
             policy_held(policy, notes),
             settings_held(recipe, notes),
+            _alone(notes, on_jax=on_jax),
         ):
             found = SeenSteps(facts=look_at(look))
     except StopAsked as stop:
@@ -73,11 +75,53 @@ def handle(request: LookAtSteps, progress: child.Progress) -> SeenSteps:
             raise look.so_far.with_steps(error) from None
         found = ended
     else:
-        verify(recipe)
+        if not on_jax:
+            verify(recipe)
     if facts := found.facts:
         facts = replace(facts, notes=tuple(dict.fromkeys((*notes, *facts.notes))))
-        found = replace(found, facts=facts, steady=steady(look.so_far.span_s, facts))
-    return replace(found, software=software())
+        span = steady_on_jax if on_jax else steady
+        found = replace(found, facts=facts, steady=span(look.so_far.span_s, facts))
+    return replace(found, software=_software(on_jax=on_jax))
+
+
+def _began(request: LookAtSteps, progress: child.Progress) -> list[str]:
+    """Import TensorFlow and apply the recipe to it; returns notes."""
+    progress("importing TensorFlow")
+    import_tensorflow(request.workload, "diagnose", "look at")
+    from tfdyno.runtime.recipe.apply import apply_recipe, check_recipe
+
+    check_recipe(request.recipe, request.workload.mode)
+    return apply_recipe(request.recipe)
+
+
+def _began_jax(request: LookAtSteps, progress: child.Progress) -> list[str]:
+    """Import JAX, and set the few settings that mean something there; returns notes."""
+    progress("importing JAX and Keras")
+    from tfdyno.runtime.train_jax.start import begin_alone, unused_gpus
+
+    begin_alone(request.recipe.precision)
+    if request.recipe.seed is not None:
+        import keras
+
+        keras.utils.set_random_seed(request.recipe.seed)
+    return unused_gpus(request.seen_gpus)
+
+
+def _alone(notes: list[str], *, on_jax: bool) -> AbstractContextManager[None]:
+    """Keep JAX on one device, whatever distribution the code sets."""
+    if not on_jax:
+        return contextlib.nullcontext()
+    from tfdyno.runtime.bench.on_jax import kept_alone
+
+    return kept_alone(notes)
+
+
+def _software(*, on_jax: bool) -> Software:
+    if not on_jax:
+        return software()
+    from tfdyno.runtime.train_jax.start import software as of_jax
+
+    return of_jax()
 
 
 @contextlib.contextmanager
@@ -125,6 +169,16 @@ def steady(span_s: tuple[float, float], facts: StepFacts) -> SteadySpan:
         began_s=span_s[0] + ahead_s,
         ended_s=span_s[1] + ahead_s,
         cards=used_cards(visible, facts.devices, 0 if is_divided else here),
+    )
+
+
+def steady_on_jax(span_s: tuple[float, float], facts: StepFacts) -> SteadySpan:
+    """Return the same of steps on JAX, which computes on its first card."""
+    ahead_s = time.monotonic() - time.perf_counter()
+    return SteadySpan(
+        began_s=span_s[0] + ahead_s,
+        ended_s=span_s[1] + ahead_s,
+        cards=(0,) if facts.device == "gpu" else (),
     )
 
 

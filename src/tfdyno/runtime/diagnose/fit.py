@@ -32,6 +32,7 @@ from tfdyno.runtime.diagnose.look.calls import in_turns, worth_a_look
 from tfdyno.runtime.diagnose.model import facts_of
 from tfdyno.runtime.diagnose.waits import Reading, reading_watched
 from tfdyno.runtime.diagnose.watching import (
+    Place,
     Rest,
     StepsInspection,
     Subject,
@@ -50,20 +51,27 @@ from tfdyno.runtime.workload.synthetic import batch_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
-    from tfdyno.core.base.untyped import Batch, DataIterator, Dataset, Logs, Value
-    from tfdyno.core.measure.step_facts import CallFacts, StepFacts
+    from tfdyno.core.base.untyped import Batch, DataIterator, Dataset, Logs, Model, Value
+    from tfdyno.core.measure.step_facts import CallFacts, InputFacts, StepFacts
     from tfdyno.runtime.diagnose.clock import StepTimes
     from tfdyno.runtime.workload.fit_call import Call
 
 
-def look_at_fit(call: Call, look: StepsInspection, times: StepTimes | None = None) -> StepFacts:
+def look_at_fit(
+    call: Call,
+    look: StepsInspection,
+    times: StepTimes | None = None,
+    parts_of: Callable[[Call, StepTimes], Parts] | None = None,
+) -> StepFacts:
     """Train as the call would, without end, until enough was seen; then look at its parts.
 
     Args:
         call: Of ``fit``, with its arguments.
         look: What is looked at.
         times: The clock, for who wants to know how far it came; None: a new one.
+        parts_of: Makes the parts; None: those of TensorFlow.
 
     Raises:
         UsageError: There was no step, or the recipe does not fit the model.
@@ -73,7 +81,7 @@ def look_at_fit(call: Call, look: StepsInspection, times: StepTimes | None = Non
     notes = [*call.notes, *settle(model, look.recipe, "train")]
     arguments = _arguments(call, look, notes)
     times = times or new_times(look)
-    parts = _Parts(call, times)
+    parts = (parts_of or Parts)(call, times)
 
     def told(rest: Rest) -> StepFacts:
         subject = Subject(
@@ -82,10 +90,11 @@ def look_at_fit(call: Call, look: StepsInspection, times: StepTimes | None = Non
             model=model,
             batch_size=parts.batch_size,
             replica_count=replicas(model),
-            worker_count=worker_count(model.distribute_strategy),
+            worker_count=_workers_of(model),
             steps_per_execution=int(model.steps_per_execution),
             steps_per_epoch=parts.steps_per_epoch,
             epochs=parts.epochs.count,
+            place=parts.place(),
             notes=tuple(notes),
         )
         return step_facts(subject, parts.watched, rest)
@@ -117,18 +126,22 @@ def _arguments(call: Call, look: StepsInspection, notes: list[str]) -> dict[str,
     is_once = isinstance(arguments["x"], types.GeneratorType)
     if is_once and not arguments.get("steps_per_epoch"):
         return arguments  # Keras would go on with the few batches that it keeps of it
-    if worker_count(call.model.distribute_strategy) > 1:
+    if _workers_of(call.model) > 1:
         return arguments  # a worker that went on would wait for the others for ever
     return {**arguments, "epochs": MANY_EPOCHS}
 
 
-def _workers(adapter: Value) -> int:
+def _workers_of(model: Model) -> int:
+    return worker_count(getattr(model, "distribute_strategy", None))
+
+
+def workers(adapter: Value) -> int:
     """Count a PyDataset's workers that make batches ahead; 0: it does not."""
     has_queue = getattr(adapter, "enqueuer", None) is not None
     return max(1, int(adapter.py_dataset.workers)) if has_queue else 0
 
 
-class _Parts:
+class Parts:
     """The training while it runs, and its parts by themselves afterwards."""
 
     def __init__(self, call: Call, times: StepTimes) -> None:
@@ -164,14 +177,11 @@ class _Parts:
         given = arguments.get("callbacks") or []
         kept = given if isinstance(given, keras.callbacks.CallbackList) else None
         listed = keras.tree.flatten(kept.callbacks if kept else given)
-        self.watched = watched = Watched(
-            self.times, callbacks=listed, model=self.model, progress=progress
-        )
-        reading = Reading(self._waited)
+        self.watched = watched = self._watching(listed, progress)
         with (
             written_aside(listed),
             epoch_iterators_seen(self._keep),
-            reading_watched(reading),
+            self._reading(),
             contextlib.closing(watched),
         ):
             self.callbacks.watch(listed)
@@ -183,6 +193,23 @@ class _Parts:
             else:
                 arguments = {**arguments, "callbacks": [*listed, self.epochs]}
             self.model.fit(**arguments)
+
+    def place(self) -> Place | None:
+        """Return where the steps ran; None: TensorFlow is asked."""
+        return None
+
+    def _watching(self, callbacks: list[Any], progress: Callable[[str], None]) -> Watched:
+        return Watched(self.times, callbacks=callbacks, model=self.model, progress=progress)
+
+    def _reading(self) -> AbstractContextManager[None]:
+        """Time what is read, until the block ends."""
+        return reading_watched(Reading(self._waited))
+
+    def _said(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return what the model tells of itself."""
+        # Keras turns arrays and tensors into its own float; a dataset reaches the step as it is.
+        x = arguments["x"]
+        return facts_of(self.model, {"x": x} if isinstance(x, tf.data.Dataset) else None)
 
     def _waited(self, seconds_s: float) -> None:
         """Leave out what a callback or a validation reads, which is in their own time already."""
@@ -198,9 +225,7 @@ class _Parts:
         if holds_epochs(self.times):
             callbacks = in_each_step(callbacks, max(1, self.steps_per_epoch))
         self.batch_size = int(getattr(self.iterator.data_adapter, "batch_size", 0) or 0)
-        # Keras turns arrays and tensors into its own float; a dataset reaches the step as it is.
-        x = arguments["x"]
-        said = facts_of(self.model, {"x": x} if isinstance(x, tf.data.Dataset) else None)
+        said = self._said(arguments)
         return Rest(callbacks=callbacks, said=said, end=end, notes=notes)
 
     def rest(self, arguments: dict[str, Any]) -> Rest:
@@ -210,9 +235,8 @@ class _Parts:
         iterator = self.iterator
         iterator._current_iterator = iterator._epoch_iterator = None  # ends what fills its buffers
         gc.collect()
-        adapter = iterator.data_adapter
-        source = self._source(adapter)
-        facts, batch, why = by_itself(source, self.times.limits)
+        source = self._source(iterator.data_adapter)
+        facts, batch, why = self._by_itself(source)
         if facts is None:
             return replace(rest, notes=(*notes, why))
         if batch is None:
@@ -224,7 +248,7 @@ class _Parts:
             samples = self.steps_per_epoch * self.batch_size
             start_s = 0.0 if self._goes_on else facts.start_s
             rest = replace(rest, input=replace(facts, samples_per_epoch=samples, start_s=start_s))
-        if worker_count(self.model.distribute_strategy) > 1:
+        if _workers_of(self.model) > 1:
             return replace(rest, notes=(*notes, SEVERAL_WORKERS))
         rest = replace(rest, notes=notes)
         try:
@@ -234,6 +258,10 @@ class _Parts:
         except Exception as error:  # a step that cannot be run twice on the same data
             return replace(rest, notes=(*notes, not_repeated(error)))
         return replace(rest, **held)
+
+    def _by_itself(self, source: Source) -> tuple[InputFacts | None, Any, str]:
+        """Return what the input takes by itself and a batch; or nothing, and why not."""
+        return by_itself(source, self.times.limits)
 
     @property
     def _goes_on(self) -> bool:
@@ -248,7 +276,7 @@ class _Parts:
         return Source(
             dataset=adapter.get_tf_dataset(),
             kind=kind_of(adapter),
-            workers=_workers(adapter),
+            workers=workers(adapter),
             opening=adapter.on_epoch_begin,
             closing=adapter.on_epoch_end,
         )
@@ -286,23 +314,28 @@ class _Parts:
         if self.iterator is None:  # later ones are of validation and of callbacks
             self.iterator = iterator
 
-    def _time_steps(self, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def _time_steps(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """Return the train function with the clock around it, which ends the training."""
         self.run_step, times = run, self.times
 
-        def timed(iterator: DataIterator) -> Value:
+        def timed(*taken: Any) -> Value:
+            """Take what the backend's train function does: an iterator; on JAX a state before."""
             times.begin()
             try:
-                logs = run(iterator)
+                gave = self._called(run, *taken)
             except BaseException:  # at the end of data whose length is not known
                 times.drop()
                 raise
             total = self.iterator.num_batches if self.several > 1 else None
             if times.end(self.epochs.count_steps(self.several, total)):
                 self.model.stop_training = True
-            return logs
+            return gave
 
         return timed
+
+    def _called(self, run: Callable[..., Any], *taken: Any) -> Value:
+        """Run one call of the train function."""
+        return run(*taken)
 
 
 class Epochs(FitWatcher):

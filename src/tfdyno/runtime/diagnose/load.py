@@ -58,6 +58,10 @@ def _looked(call: Call, look: StepsInspection) -> StepFacts:
     times = new_times(look)
     size = look.recipe.batch_size or int(call.arguments.get("batch_size") or 0)
     with measured_code(look.workload.reference, lambda: times.step_count, lambda: size):
+        if look.backend == "jax":
+            from tfdyno.runtime.diagnose.jax_fit import look_at_fit as on_jax
+
+            return on_jax(call, look, times)
         return look_at_fit(call, look, times)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.runtime.bench.loop import Loop, LoopDone, watched
 from tfdyno.runtime.diagnose.between import SAVING, Between
 from tfdyno.runtime.diagnose.callbacks import VALIDATION
@@ -105,7 +105,16 @@ class LoopLook(Loop):
         return result
 
     def batch_trained(self, model: Model, call: Callable[[], Any], bound: dict[str, Any]) -> Value:
-        """Run one ``train_on_batch``; of a second model it belongs to the step of the first."""
+        """Run one ``train_on_batch``; of a second model it belongs to the step of the first.
+
+        Raises:
+            UsageError: It runs on JAX, where the steps of ``fit`` alone are looked at.
+        """
+        if self.look.backend == "jax":
+            what = f"{self.workload.reference} trains by a loop of its own (train_on_batch)"
+            why = "on JAX the steps of model.fit are looked at"
+            remedy = "leave the training to model.fit, or look at it on TensorFlow"
+            raise UsageError(what, why=why, remedy=remedy)
         began, count = time.perf_counter(), len(self.times.steps)
         result = super().batch_trained(model, call, bound)
         if len(self.times.steps) == count:

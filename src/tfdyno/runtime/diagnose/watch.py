@@ -11,7 +11,7 @@ with Watching(callbacks=callbacks, model=model) as watching:
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tfdyno.runtime.diagnose.growth.watched import GrowthWatch
 from tfdyno.runtime.diagnose.watched_traces import TraceWatch
@@ -21,6 +21,23 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from tfdyno.core.base.untyped import Model
+    from tfdyno.core.measure.step_facts import RetraceFacts
+
+
+class Traces(Protocol):
+    """Counts what a framework makes anew of the user's functions while steps run."""
+
+    step: int
+    step_s: dict[int, float]
+
+    def start(self) -> None:
+        """Watch from now on."""
+
+    def stop(self) -> None:
+        """Leave the framework as it was."""
+
+    def facts(self) -> tuple[RetraceFacts, ...]:
+        """Return what was made again, the longest first."""
 
 
 class Watching:
@@ -44,6 +61,7 @@ class Watching:
         model: Model = None,
         callback_now: Callable[[], str] = str,
         memory_alone: bool = False,
+        traces: Callable[[Callable[[], str]], Traces] = TraceWatch,
     ) -> None:
         """Prepare.
 
@@ -52,8 +70,9 @@ class Watching:
             model: That is trained, if it is known.
             callback_now: Names the one that runs; empty: none.
             memory_alone: Whether nothing else is looked at: then looks may cost more.
+            traces: Makes what counts functions that are traced, or compiled, again.
         """
-        self.traces = TraceWatch(callback_now)
+        self.traces = traces(callback_now)
         self.growth = GrowthWatch(tuple(callbacks), model, memory_alone)
         self.cost_s = 0.0
 

@@ -14,6 +14,7 @@ import tensorflow as tf
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.software import Backend, DeviceKind
 from tfdyno.core.measure.step_facts import (
     CallbackFacts,
     CallFacts,
@@ -37,7 +38,8 @@ from tfdyno.runtime.diagnose.clock import StepTimes, even, own_steps
 from tfdyno.runtime.diagnose.host import HostWatch
 from tfdyno.runtime.diagnose.lines import LineSampler
 from tfdyno.runtime.diagnose.so_far import SoFar
-from tfdyno.runtime.diagnose.watch import Watching
+from tfdyno.runtime.diagnose.watch import Traces, Watching
+from tfdyno.runtime.diagnose.watched_traces import TraceWatch
 from tfdyno.runtime.diagnose.work import memory, work_of
 
 if TYPE_CHECKING:
@@ -65,6 +67,8 @@ class StepsInspection:
     """What the cards can do by the catalogue, as ``work_of`` takes it; empty: not known."""
     so_far: SoFar = field(default_factory=SoFar)
     """What was seen so far, for a look that ends before its time."""
+    backend: Backend = "tensorflow"
+    """Of Keras."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +92,19 @@ class Subject:
     """The step of a loop, if it is a ``tf.function``."""
     cards: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """The cards as ``StepsInspection`` has them."""
+    place: Place | None = None
+    """Where its steps ran; None: TensorFlow is asked."""
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What the steps ran on, where that is not TensorFlow."""
+
+    backend: Backend
+    device: DeviceKind
+    memory_used_bytes: int = 0
+    memory_limit_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +133,7 @@ class Watched:
         callbacks: Sequence[Any] = (),
         model: Model = None,
         progress: Callable[[str], None] = lambda _message: None,
+        traces: Callable[[Callable[[], str]], Traces] = TraceWatch,
     ) -> None:
         """Wait for the end of warm-up.
 
@@ -125,7 +142,9 @@ class Watched:
             callbacks: Of ``fit``.
             model: A Keras model that is trained, if there is one.
             progress: Called every second with the steps so far, where memory alone is looked at.
+            traces: As ``Watching`` takes it.
         """
+        self._traces = traces
         self._progress, self._said_s = progress, 0.0
         self.times, self._callbacks, self._model = times, callbacks, model
         self.host: HostFacts | None = None
@@ -167,6 +186,7 @@ class Watched:
             model=self._model,
             callback_now=lambda: self.times.callback,
             memory_alone=self.times.limits.memory_alone,
+            traces=self._traces,
         )
         self.times.is_sure = watching.growth.is_sure
         self._watching = self._stack.enter_context(watching)
@@ -232,10 +252,10 @@ def profile_of(
         calls = max(1, min(calls, FRESH_RUNS // count - _WARM_CALLS))
     names = said.get("float64_names", frozenset())
     found = profiled(lambda _one: run(), calls, names)
-    return found if found is None or count == 1 else _shared(found, count)
+    return found if found is None or count == 1 else shared(found, count)
 
 
-def _shared(found: OperationFacts, count: int) -> OperationFacts:
+def shared(found: OperationFacts, count: int) -> OperationFacts:
     """Return what a call of several steps took, as each of them."""
     shared: dict[str, Any] = {}
     for each in dataclasses.fields(found):
@@ -258,8 +278,8 @@ def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
     said = {name: value for name, value in rest.said.items() if name in _TOLD}
     if subject.execution:
         said["execution"] = subject.execution
-    used, limit = memory()
-    if not times.limits.memory_alone:
+    place = subject.place or _of_tensorflow()
+    if not (subject.place or times.limits.memory_alone):
         said |= work_of(
             subject.model, subject.function, subject.batch_size, str(said.get("precision", "")),
             subject.cards, subject.replica_count,
@@ -269,8 +289,9 @@ def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
     lines = sorted(watched.lines.items(), key=lambda item: -item[1])[:_MOST_LINES]
     return StepFacts(
         title=subject.title,
-        device="gpu" if tf.config.list_logical_devices("GPU") else "cpu",
+        device=place.device,
         source=subject.source,
+        backend=place.backend,
         batch_size=subject.batch_size // max(1, subject.replica_count),
         replica_count=subject.replica_count,
         worker_count=subject.worker_count,
@@ -291,16 +312,32 @@ def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
         growth=watched.growth,
         memory=watched.memory,
         operations=rest.operations,
-        host=watched.host,
+        host=_host(watched.host, place),
         python_threads=watched.threads,
         python_lines=tuple((line, seconds_s * per_step) for line, seconds_s in lines),
         python_texts={line: text for line, _ in lines if (text := watched.texts.get(line))},
         worker_step_s=_own_work(subject, rest.operations),
-        memory_used_bytes=used,
-        memory_limit_bytes=limit,
+        memory_used_bytes=place.memory_used_bytes,
+        memory_limit_bytes=place.memory_limit_bytes,
         timeline=timeline_of(times, watched.traced_s),
         notes=(*subject.notes, *_early(own, times, rest.end), *rest.notes),
         **said,
+    )
+
+
+def _host(seen: HostFacts, place: Place) -> HostFacts:
+    """Leave out TensorFlow's limits of threads where it does not compute."""
+    is_other = place.backend != "tensorflow"
+    return replace(seen, threads_intra=0, threads_inter=0) if is_other else seen
+
+
+def _of_tensorflow() -> Place:
+    used, limit = memory()
+    return Place(
+        backend="tensorflow",
+        device="gpu" if tf.config.list_logical_devices("GPU") else "cpu",
+        memory_used_bytes=used,
+        memory_limit_bytes=limit,
     )
 
 

@@ -129,6 +129,11 @@ def memory() -> tuple[int, int]:
     with contextlib.suppress(ValueError, RuntimeError, KeyError):
         limit_bytes = memory_limits_bytes()["GPU:0"]
         return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]), limit_bytes
+    return machine_memory()
+
+
+def machine_memory() -> tuple[int, int]:
+    """Return the same of this machine, whatever computes."""
     return memory_used_bytes(Path("/"))
 
 

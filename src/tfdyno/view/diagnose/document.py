@@ -97,6 +97,7 @@ def diagnose_document(told: DiagnoseReport) -> dict[str, Any]:
         "title": diagnosis.title,
         "workload": told.reference,
         "device": facts.device,
+        "backend": facts.backend,
         "batch_size": facts.batch_size,
         "replicas": facts.replica_count,
         "steps": facts.steps_seen,

@@ -78,7 +78,10 @@ def run_words(facts: StepFacts) -> str:
         say("{count} replicas", count=facts.replica_count) if facts.replica_count > 1 else "",
         say("{count} workers", count=facts.worker_count) if facts.worker_count > 1 else "",
         facts.precision if facts.precision != "float32" else "",
-        {"xla": "XLA", "graph": "", "eager": "eager"}[facts.execution],
+        "JAX" if facts.backend == "jax" else "",
+        {"xla": "XLA" if facts.backend == "tensorflow" else "", "graph": "", "eager": "eager"}[
+            facts.execution
+        ],
         say("on the GPU") if facts.device == "gpu" else on_cpu,
     ]
     return say(", ").join(filter(None, parts))

@@ -105,13 +105,19 @@ def kind_of(value: Value) -> str:
     """Tell of what it is that grows: ``tensors``, ``functions``, ``iterators`` or ``objects``."""
     sample = _sample(value) if not isinstance(value, np.ndarray | tf.Tensor) else [value]
     for one in [part for each in sample for part in _flat(each)]:
-        if isinstance(one, tf.Tensor | tf.Variable):
+        if isinstance(one, tf.Tensor | tf.Variable) or is_of_jax(one):
             return "tensors"
         if type(one).__name__ in ("Function", "ConcreteFunction") and "tensorflow" in _module(one):
             return "functions"
         if isinstance(one, tf.data.Iterator | tf.data.Dataset):
             return "iterators"
     return "objects"
+
+
+def is_of_jax(value: Value) -> bool:
+    """Return whether it is an array of JAX, where that was imported."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.Array)
 
 
 def element_bytes(value: Value) -> float:
@@ -155,6 +161,8 @@ def _measured(name: str, file: str, value: Value) -> Held | None:
     if isinstance(value, _TEXTS):
         return Held(name=name, file=file, size=len(value), is_bytes=True, value=value)
     if isinstance(value, np.ndarray):
+        return Held(name=name, file=file, size=value.nbytes, is_bytes=True, value=value)
+    if is_of_jax(value):
         return Held(name=name, file=file, size=value.nbytes, is_bytes=True, value=value)
     if isinstance(value, tf.Tensor) and hasattr(value, "_handle_data"):
         return Held(name=name, file=file, size=_tensor_bytes(value), is_bytes=True, value=value)
@@ -256,7 +264,7 @@ def _flat(value: Value, *, with_containers: bool = False) -> list[Any]:
 
 
 def _bytes(one: Value) -> float:
-    if isinstance(one, np.ndarray):
+    if isinstance(one, np.ndarray) or is_of_jax(one):
         return float(one.nbytes) + sys.getsizeof(0)
     if isinstance(one, tf.Tensor | tf.Variable):
         return TENSOR_BYTES + _tensor_bytes(one)
