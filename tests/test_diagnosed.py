@@ -182,3 +182,9 @@ except tfdyno.UsageError as error:
         "returns (model, data); model.save('model.keras') and 'model.keras' tell of its step "
         "alone, on a random batch."
     )
+
+
+def test_a_backend_that_there_is_not_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("model.fit(x)\n")
+    with pytest.raises(tfdyno.UsageError, match="is not one of tensorflow, jax"):
+        tfdyno.diagnose(tmp_path / "train.py", backend="torch", progress=False)  # type: ignore[arg-type]

@@ -139,7 +139,6 @@ def test_the_words_of_the_script_and_the_recipe_reach_the_child(
         (["train.py", "--fix", "--write", "train.py"], "cannot write to train.py: it is a file"),
         (["train.py", "--backend", "jax", "--set", "threads_intra=2"],
          "threads_intra = 2 means nothing on the JAX backend"),
-        (["train.py", "--backend", "jax", "--fix"], "--fix does not go with the JAX backend"),
         (["train.py", "--backend", "torch"], "backend 'torch' is not one of tensorflow, jax"),
         (["task:resnet18-cifar10", "--backend", "jax"], "is of TensorFlow, and JAX cannot run it"),
         (["keras:ResNet50", "--", "--lr"], "takes no arguments"),
@@ -208,7 +207,12 @@ def test_a_profile_from_elsewhere_is_diagnosed_as_well(capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize(
     ("words", "refused"),
-    [(["--fix"], "--fix"), (["--set", "seed=1"], "--set"), (["--", "a"], "arguments")],
+    [
+        (["--fix"], "--fix"),
+        (["--set", "seed=1"], "--set"),
+        (["--", "a"], "arguments"),
+        (["--backend", "jax"], "--backend"),
+    ],
 )
 def test_a_profile_cannot_be_run(
     words: list[str], refused: str, capsys: pytest.CaptureFixture[str]

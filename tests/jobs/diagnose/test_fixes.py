@@ -301,3 +301,24 @@ def test_progress_names_the_fix() -> None:
     for _ in proven(request(), examined(only(SERIAL)), progress=said.append):
         pass
     assert said[0] == "fix 1 of 1 (input.sequential_map): A, run 1 of 4: starting"
+
+
+def test_a_fix_is_proven_on_the_backend_that_it_was_found_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planned(0.05)
+    trained_on: list[Value] = []
+
+    def train(request: Value, **_ways: Any) -> Value:
+        trained_on.append(request.jax)
+        return SimpleNamespace(outcome=SimpleNamespace(history={"loss": [1.0]}, stopped=""))
+
+    monkeypatch.setattr("tfdyno.jobs.diagnose.same_losses.train", train)
+    eager = replace(SERIAL, settings={"execution": "xla"})
+    end = last(request(backend="jax"), examined(only(eager)))
+    assert end.proofs[0].kept
+    runs = [json.loads(line) for line in Path("runs.jsonl").read_text().splitlines()]
+    assert {run["backend"] for run in runs} == {"jax"}
+    assert trained_on
+    assert all(trained_on)
+    assert json.loads(Path("asked.json").read_text())["backend"] == "jax"  # the look behind it

@@ -147,7 +147,7 @@ def _of_run(options: _Options) -> Answer:
 def _refuse_to_run(options: _Options, what: str) -> None:
     """Refuse what asks for steps of something that has none to run; raises ``UsageError``."""
     refused = given(options, "leak", "fix", "write", "output", "resume", "recipe", "changes",
-                    "steps", "seconds", "script_arguments", "wait_free")  # fmt: skip
+                    "steps", "seconds", "script_arguments", "wait_free", "backend")  # fmt: skip
     if refused:
         name = "arguments" if refused[0] == "script_arguments" else refused[0]
         raise UsageError(f"{name} cannot go with {what}", why="there is nothing to run",
@@ -166,9 +166,6 @@ def _request(options: _Options) -> tuple[DiagnoseRequest, str]:
             raise UsageError(f"--{name} needs --fix", why=why, remedy="add --fix or leave it out")
     workload = workload_from(options, options.code)
     backend, note = backend_of(workload, options.backend)
-    if options.fix and backend == "jax":
-        raise UsageError("--fix does not go with the JAX backend", why="no fix is proven there yet",
-                         remedy="change it by hand, and measure with tfdyno bench")  # fmt: skip
     request = DiagnoseRequest(
         workload=workload,
         recipe=recipe_from(options.recipe, typed(options.changes)),

@@ -79,6 +79,7 @@ def proven(
             batch_size=facts.batch_size,
             steps_per_epoch=facts.steps_per_epoch,
             is_loop=facts.source == "loop",
+            backend=request.backend,
         )
         while left:
             one = left.pop(0)
@@ -200,6 +201,8 @@ def _measured(
         workload=request.workload,
         recipe=base,
         against=changed,
+        backend=request.backend,
+        against_backend=request.backend,
         protocol=Protocol(
             data=bench.default_data(request.workload),
             least_runs=LEAST_RUNS,
