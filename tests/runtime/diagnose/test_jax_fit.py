@@ -77,6 +77,12 @@ def test_callbacks_for_which_keras_waits_are_told() -> None:
     assert "validation" in {one.name for one in seen.callbacks}
 
 
+def test_tensorflows_own_account_of_memory_says_nothing_of_jax() -> None:
+    seen = facts("keeps")
+    assert {one.where for one in seen.growth} == {"host"}
+    assert {one.where for one in seen.memory} == {"host"}
+
+
 def test_several_steps_in_a_call_are_counted() -> None:
     seen = facts("several")
     assert (seen.steps_per_execution, seen.batch_size) == (3, 64)

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import keras
+
 from tfdyno.core.measure.step_facts import GrowthFacts, MemoryCourse
 from tfdyno.model.memory.growth import FEWEST_POINTS, STEADY_RATIO, slope
 from tfdyno.runtime.base.memory_counters import HOST, MemoryCounters, device_limit_bytes
@@ -109,7 +111,9 @@ class GrowthWatch:
         """Begin, with first looks at names: they take longest, and are in no step."""
         self._watch = SuspectWatch(self.callbacks, self.model)
         self._counters.open()
-        self._devices = {name: _Series() for name in self._counters.devices}
+        # On JAX TensorFlow's own account tells nothing of what the steps hold.
+        names = () if keras.backend.backend() == "jax" else self._counters.devices
+        self._devices = {name: _Series() for name in names}
         for _ in range(2):  # the first one reads files; what the second takes is what they cost
             self._timed("names", lambda: self._watch.look(0))
         self._checked_s = time.perf_counter()
