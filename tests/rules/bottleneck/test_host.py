@@ -237,3 +237,16 @@ def test_a_callback_that_is_slow_itself_is_told_as_such() -> None:
     slow = CallbackFacts(name="Report", per_step_s=0.010, place="train.py:31")
     seen = facts(**WAITED, held_s=(0.008,) * 40, callbacks=(slow,), callback_s=0.010)
     assert primary(seen).cause == "callback.slow_callback"
+
+
+def test_an_eager_step_of_jax_becomes_a_program() -> None:
+    # the profile has 6 ms of operations, 10 of 18 parts of them products: 3.333 ms, which a
+    # program takes too, a twentieth of that at best, and 0.3 ms to start
+    found = only(run_eagerly, facts(backend="jax", execution="eager", operations=IDLE))
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(20 / (10 / 3 + 0.3))
+    assert found.gain.high == pytest.approx(20 / (10 / 3 / 20 + 0.3))
+    assert found.gain.low == pytest.approx(20 / (20 - 0.2 * 13.5))
+    heavy = replace(OPERATIONS, class_s={"conv": 0.018}, largest=())
+    full = facts(backend="jax", execution="eager", operations=heavy)  # products stay as they are
+    assert primary(full).cause == "healthy.no_lever"

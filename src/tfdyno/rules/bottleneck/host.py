@@ -16,6 +16,7 @@ from tfdyno.rules.bottleneck.draft import (
     taking,
 )
 from tfdyno.rules.bottleneck.gains import amdahl, saving
+from tfdyno.rules.bottleneck.split import share
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
 from tfdyno.words.base.language import say
 from tfdyno.words.diagnose.told import fact_words
@@ -300,10 +301,12 @@ def _graph_gain(seen: Seen) -> Gain | None:
     operations, parts_s = seen.facts.operations, seen.split.parts_s
     if operations is None:
         return _inside_gain(seen, "host.run_eagerly")
+    if seen.facts.backend == "jax":
+        return _program_gain(seen)
+    sure = amdahl(seen.step_s, seen.split.inside_s, cause("host.run_eagerly").removes)
     python_s = parts_s["host"] - (seen.split.between_s if seen.facts.source == "loop" else 0.0)
     if not seen.counts(python_s):
         return None
-    sure = amdahl(seen.step_s, seen.split.inside_s, cause("host.run_eagerly").removes)
     heavy = sum(operations.class_s.get(name, 0.0) for name in _HEAVY)
     whole = sum(operations.class_s.values())
     other_s = parts_s["compute"] * (1.0 - heavy / whole) if whole else 0.0
@@ -315,6 +318,25 @@ def _graph_gain(seen: Seen) -> Gain | None:
     }
     likely = saving(seen.step_s, 0.0, ends["best"], ends["high"])
     return replace(likely, low=min(sure.low, likely.best))
+
+
+def _program_gain(seen: Seen) -> Gain:
+    """Return the gain of the same step as one program of JAX's.
+
+        step = share * products and convolutions + start of a call
+
+    Their seconds in an eager step hold waiting of its threads, so that a program may take a small
+    share of them.
+    """
+    heavy_s = seen.split.parts_s["compute"] * share(seen.split.compute_s, *_HEAVY)
+    started_s = seen.step_s - limits()["program_start_s"]
+    ends = {
+        end: started_s - limits()[f"program_heavy_ratio_{end}"] * heavy_s
+        for end in ("best", "high")
+    }
+    low_s = limits()["program_inside_ratio_low"] * seen.split.inside_s
+    best_s, high_s = (max(0.0, ends[end]) for end in ("best", "high"))
+    return saving(seen.step_s, min(low_s, best_s), best_s, high_s)
 
 
 def _long_share(seen: Seen) -> float:
