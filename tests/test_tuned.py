@@ -53,7 +53,7 @@ def test_what_cannot_be_tuned_is_said() -> None:
     with pytest.raises(tfdyno.UsageError, match="option 'tirals' is not one of"):
         tfdyno.tune("train.py", tirals=3, progress=False)
     with pytest.raises(tfdyno.UsageError, match="backend 'torch' is not one of tensorflow, jax"):
-        tfdyno.tune("train.py", backend="torch", progress=False)
+        tfdyno.tune("train.py", backend="torch", progress=False)  # type: ignore[arg-type]
     with pytest.raises(
         tfdyno.UsageError, match="threads_intra = 2 means nothing on the JAX backend"
     ):

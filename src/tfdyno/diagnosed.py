@@ -15,7 +15,6 @@ from tfdyno.core.measure.measurement import Environment
 from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.recipe_file import given_recipe
-from tfdyno.core.train.jax_plan import BACKENDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -171,9 +170,7 @@ def _request(
         workload = parse_reference(str(subject), **options)
     else:
         raise _not_taken(subject)
-    asked = given["backend"]
-    asked = settings.one_of(asked, BACKENDS, "backend") if asked else None
-    backend, note = backend_of(workload, asked)
+    backend, note = backend_of(workload, given["backend"])
     request = DiagnoseRequest(
         workload=workload,
         recipe=given_recipe(given["recipe"]) or Recipe(),

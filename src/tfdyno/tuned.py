@@ -12,7 +12,6 @@ from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.recipe_file import Given, given_recipe
-from tfdyno.core.train.jax_plan import BACKENDS
 from tfdyno.core.train.search_space import read_values
 from tfdyno.core.train.tuning import Tuning
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tfdyno.core.base.untyped import Value
+    from tfdyno.core.measure.software import Backend
     from tfdyno.jobs.tune.request import TuneRequest
 
 _OPTIONS = (
@@ -50,7 +50,7 @@ def tune(
     subject: Value,
     *,
     recipe: Given = None,
-    backend: str = "",
+    backend: Backend | None = None,
     space: Mapping[str, object] | None = None,
     trials: int | None = None,
     runs: int | None = None,
@@ -71,8 +71,7 @@ def tune(
         subject: A script, ``file.py:function``, ``model.keras`` or task as on the command line, or
             a ``Workload``.
         recipe: To start from: a ``Recipe``, its settings by name, or the path of a TOML file.
-        backend: Of Keras, ``tensorflow`` or ``jax``; empty: as the code or KERAS_BACKEND sets it,
-            else TensorFlow.
+        backend: Of Keras: ``jax`` or ``tensorflow``; None: as the code or the variables set it.
         space: Values of settings by name, as ``{"batch_size": [32, 64]}``, or a single one; that of
             the start is tried in any case. Others have usual ones.
         trials: That are run, at most; None: 20.
@@ -98,8 +97,7 @@ def tune(
     start = given_recipe(recipe) or Recipe()
     given = {"trials": trials, "runs": runs, "seconds_s": seconds, "folder": output, "seed": seed}
     workload = _workload(subject, options)
-    asked = settings.one_of(backend, BACKENDS, "backend") if backend else None
-    on, note = backend_of(workload, asked)
+    on, note = backend_of(workload, backend)
     request = _request(
         workload, start, space or {},
         {**given, "keep_batch": keep_batch, "resume": resume, "backend": on},

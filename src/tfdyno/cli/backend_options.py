@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli.command import option
 from tfdyno.cli.options import OneOf
+from tfdyno.core.base.settings import one_of
 from tfdyno.core.train.jax_plan import BACKENDS, backend_named
 
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ def backend_of(workload: Workload, asked: str | None) -> tuple[Backend, str]:
         asked: As typed; None: no option names one.
 
     Raises:
-        UsageError: The code or a variable names one that nothing is measured on.
+        UsageError: There is no such backend, or nothing is measured on what the code or a variable
+            names.
     """
     if asked:
-        return backend_named(asked), ""
+        return backend_named(one_of(asked, BACKENDS, "backend")), ""
     from tfdyno.jobs.train.backend import found_backend
 
     found = found_backend(workload, os.environ)
