@@ -155,6 +155,16 @@ def test_a_function_gives_texts_and_labels_too(presets: Path) -> None:
     assert trained("bert", "function", data="own.py:data", epochs=1).outcome.steps == 1
 
 
+def test_tokens_of_a_function_reach_the_model_as_they_are(presets: Path) -> None:
+    (presets / "numbers.py").write_text(
+        "import numpy as np\n"
+        "def data():\n"
+        "    tokens = np.arange(4 * 16).reshape(4, 16) % 20\n"
+        '    return {"token_ids": tokens, "padding_mask": np.ones_like(tokens)}, tokens\n'
+    )
+    assert trained("gpt2", "numbers", data="numbers.py:data", epochs=1).outcome.steps == 1
+
+
 @pytest.mark.parametrize(
     ("name", "data", "told"),
     [

@@ -54,10 +54,10 @@ def preset_call(workload: Workload, data: str) -> Call:
         notes.insert(0, _told(samples, is_causal(task)))
     if _is_text(given.get("x")):
         given, cut = _tokens(model, given)
-        model.__dict__["fit"] = partial(
-            keras.Model.fit, model
-        )  # its own would make tokens of tokens
         notes += [cut] if cut else []
+    if hasattr(model.preprocessor, "tokenizer") and not _holds_text(given.get("x")):
+        # KerasHub's own would make tokens of tokens.
+        model.__dict__["fit"] = partial(keras.Model.fit, model)
     title = workload.reference.partition(":")[2]
     return Call(model=model, title=title, arguments=given, notes=tuple(notes))
 
@@ -116,13 +116,23 @@ def _check_classes(workload: Workload, data: str, count: int) -> None:
         found = "all its samples are of one class" if count else "it tells no classes"
         raise UsageError(
             f"{data} cannot train {workload.reference} to tell classes apart", why=found,
-            remedy="give a table with a column 'label', or --task causal_lm if the model writes",
+            remedy="give a table with a column 'label', or --task causal_lm if the model writes"
+            if is_text_file(data)
+            else "return (x, labels), with labels as an array of whole numbers from 0",
         )  # fmt: skip
 
 
 def _is_text(x: Structure) -> bool:
     first = next(iter(x), None) if isinstance(x, list | tuple | np.ndarray) and len(x) else None
     return isinstance(first, str | bytes)
+
+
+def _holds_text(x: Structure) -> bool:
+    """Return whether a pipeline of TensorFlow's gives text, which KerasHub makes tokens of."""
+    import keras
+
+    specs = keras.tree.flatten(getattr(x, "element_spec", None))
+    return any(getattr(one, "dtype", None) == "string" for one in specs)
 
 
 def _tokens(model: Model, given: dict[str, Any]) -> tuple[dict[str, Any], str]:
