@@ -21,17 +21,32 @@ from tfdyno.view.project.document_readers import diagnosis_of, edge_of, export_o
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
+
 WAYS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "diagnose": (diagnosis_of, diagnose_document), "edge": (edge_of, edge_document),
     "export": (export_of, export_document), "load": (load_of, load_document),
 }  # fmt: skip
 
 
+def shared(new: Value, old: Value) -> Value:
+    """Return what is printed now, less the keys that a recorded document does not have yet."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        return {key: shared(value, old[key]) for key, value in new.items() if key in old}
+    if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
+        return [shared(value, before) for value, before in zip(new, old, strict=True)]
+    return new
+
+
+def again(printed: Value, raw: Value) -> Value:
+    return shared(json.loads(to_json(printed)), raw)
+
+
 @pytest.mark.parametrize("name", WAYS)
 def test_a_recorded_document_comes_back_key_by_key(name: str) -> None:
     read, write = WAYS[name]
     raw = past_runs.document(name)
-    assert json.loads(to_json(write(read(raw)))) == raw
+    assert again(write(read(raw)), raw) == raw
 
 
 def test_a_difference_that_is_no_number_comes_back_as_infinite() -> None:
@@ -39,8 +54,8 @@ def test_a_difference_that_is_no_number_comes_back_as_infinite() -> None:
     raw["formats"][0]["verification"]["differences"][0]["max_abs"] = None
     found = export_of(raw)
     assert found.artefacts[0].verification.max_abs == math.inf
-    again = json.loads(to_json(export_document(found)))
-    assert again["formats"][0]["verification"] == raw["formats"][0]["verification"]
+    printed = again(export_document(found), raw)
+    assert printed["formats"][0]["verification"] == raw["formats"][0]["verification"]
 
 
 def test_a_second_look_comes_back_as_well() -> None:
@@ -48,7 +63,7 @@ def test_a_second_look_comes_back_as_well() -> None:
     names = ("split_s", "compute_s", "step_s", "held_s", "batch_s")
     primary = {name: raw["primary"][name] for name in ("class", "cause", "summary")}
     raw["after"] = {**{name: raw[name] for name in names}, "primary": primary}
-    assert json.loads(to_json(diagnose_document(diagnosis_of(raw)))) == raw
+    assert again(diagnose_document(diagnosis_of(raw)), raw) == raw
 
 
 @pytest.mark.parametrize("name", WAYS)
