@@ -51,6 +51,9 @@ STOPS = {
     "unknown": HEAD + "m = tf.saved_model.load('a')\n",
 }
 MOVES = {
+    "a step that Keras makes": HEAD + "class A(keras.Model):\n"
+    "    def make_train_function(self, force=False):\n"
+    "        super().make_train_function(force)\n",
     "operations in a data set": DATA
     + "ds = ds.map(lambda a: tf.nn.relu(tf.cast(a, tf.float32)))\n",
     "a function of a data set": DATA + "@tf.function\ndef f(a):\n"
