@@ -127,6 +127,23 @@ found["data"] = {
     "odd": said(lambda: jax_data.Batches(split, print).placed(x[:3])),
     "text": said(lambda: jax_data.Batches(split, print).placed(np.array(["a", "b"]))),
 }
+import random
+
+class Drawn(keras.utils.PyDataset):
+    # an order that Python draws anew for each epoch of 5 batches; without a count it never ends
+    def __init__(self, count):
+        super().__init__()
+        self.count, self.order = count, list(range(5))
+    def __len__(self):
+        return self.count
+    @property
+    def num_batches(self):
+        return self.count
+    def __getitem__(self, index):
+        return (np.full((2, 1), self.order[index % 5]),)
+    def on_epoch_end(self):
+        random.shuffle(self.order)
+
 def read(skip=0, epochs=0, kind="arrays"):
     # two epochs, as fit reads them
     keras.utils.set_random_seed(5)
@@ -136,11 +153,15 @@ def read(skip=0, epochs=0, kind="arrays"):
     if kind == "dataset":
         import tensorflow as tf
         data = tf.data.Dataset.from_tensor_slices(data).shuffle(10).batch(4)
+    if kind in ("python", "endless"):
+        data = Drawn(5 if kind == "python" else None)
+        replayed = lambda read_epoch: [read_epoch() for _ in range(epochs)]
+        own.replay = replayed if epochs else None
     if kind == "generator":
         data = ((np.full((2, 1), n),) for n in range(9))
     with jax_data.batches_of(own):
         from keras.src.backend.jax import trainer
-        steps = 3 if kind == "generator" else None
+        steps = {"generator": 3, "endless": 5}.get(kind)
         iterator = trainer.JAXEpochIterator(
             data, batch_size=4, shuffle=kind == "arrays", steps_per_epoch=steps)
         turns = []
@@ -155,6 +176,8 @@ def read(skip=0, epochs=0, kind="arrays"):
 found["data"]["arrays"] = read(), read(skip=2)
 found["data"]["dataset"] = read(kind="dataset"), read(kind="dataset", epochs=1)
 found["data"]["none_left"] = read(skip=3)
+for kind in ("python", "endless"):
+    found["data"][kind] = read(kind=kind), read(kind=kind, epochs=1)
 found["data"]["generator"] = read(kind="generator"), read(kind="generator", epochs=1)
 
 # Callbacks, loop, outcome
@@ -266,11 +289,22 @@ def variables() -> dict[str, str]:
 
 
 def _look() -> Value:
+    return told_by(CHILD)
+
+
+def told_by(code: str, *, folder: Path | None = None, **more: str) -> Value:
+    """Run Python on JAX, and return the JSON that it writes to the number of a file in ``argv``.
+
+    Args:
+        code: Of the process.
+        folder: Where it runs.
+        more: Variables beside ``variables()``.
+    """
     read, write = os.pipe()
-    words = [sys.executable, "-c", CHILD, str(write)]
     done = subprocess.run(
-        words, env=variables(), pass_fds=[write], capture_output=True, text=True, timeout=600
-    )
+        [sys.executable, "-c", code, str(write)], env={**variables(), **more}, pass_fds=[write],
+        capture_output=True, text=True, timeout=600, check=False, cwd=folder,
+    )  # fmt: skip
     os.close(write)
     with os.fdopen(read) as found:
         text = found.read()

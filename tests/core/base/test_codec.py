@@ -226,3 +226,28 @@ def test_threads_that_read_a_class_for_the_first_time_at_once_do_not_crash() -> 
     codes = [subprocess.run([sys.executable, "-c", AT_ONCE], check=False).returncode
              for _ in range(6)]  # fmt: skip
     assert codes == [0] * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "a.json does not exist."),
+        (b"{", "a.json is not valid JSON: Expecting property name"),
+        (b"\xff{}", "a.json is not valid JSON: "),
+        (b"[" * 100_000, "a.json is not valid JSON: it is nested too deep."),
+        (b"[1]", "a.json holds no object of JSON: it is a list."),
+    ],
+)
+def test_a_file_that_holds_no_object_of_json_is_one_sentence(
+    tmp_path: Path, text: bytes | None, told: str
+) -> None:
+    if text is not None:
+        (tmp_path / "a.json").write_bytes(text)
+    with pytest.raises(UsageError) as error:
+        codec.read_json(tmp_path / "a.json")
+    assert told in str(error.value)
+
+
+def test_an_object_of_json_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"a": [1, null]}')
+    assert codec.read_json(tmp_path / "a.json") == {"a": [1, None]}

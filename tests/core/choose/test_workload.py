@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from tfdyno.core.choose.workload import FineTune, HubModel, Saving, Validation, Workload
+from tfdyno.core.choose.workload import (
+    FineTune,
+    HubModel,
+    Saving,
+    Validation,
+    Workload,
+    is_text_file,
+)
 
 BASE = Workload(reference="train.py", kind="script")
 OTHER: dict[str, Any] = {
@@ -68,3 +75,8 @@ def test_validation_follows_the_epochs_that_keras_chooses(found: Validation, pas
 def test_a_model_is_saved_after_each_epoch_or_so_many_batches() -> None:
     assert Saving().times(epochs=7, steps=1000) == 7
     assert Saving(every_batches=300).times(epochs=7, steps=1000) == 3
+
+
+def test_a_function_is_no_file_of_text() -> None:
+    assert is_text_file("texts.csv")
+    assert not is_text_file("data.py:texts")

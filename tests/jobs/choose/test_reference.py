@@ -142,8 +142,9 @@ def test_every_choice_of_a_fine_tune_is_another_workload() -> None:
         (
             GPT2,
             None,
-            "keras_hub:gpt2_base_en is a model for tfdyno estimate, advise, memory, train and "
-            "launch alone: a preset brings no data; give a script that loads it and calls fit.",
+            "keras_hub:gpt2_base_en is no workload of this command: estimate, advise, memory, "
+            "recipe auto, train and launch alone take a preset; give a script that loads it and "
+            "calls fit.",
         ),
         ("keras_hub:", FineTune(), "'keras_hub:' names no workload"),
     ],

@@ -138,8 +138,19 @@ def test_a_folder_without_weights_or_with_a_damaged_configuration_is_refused(fol
     with pytest.raises(UsageError, match="holds no weights: there is no"):
         language_model(str(folder))
     (folder / "config.json").write_text("[]")
-    with pytest.raises(UsageError, match="is no configuration"):
+    with pytest.raises(UsageError, match="holds no object of JSON"):
         language_model(str(folder))
     (folder / "config.json").write_text("{")
-    with pytest.raises(UsageError, match="cannot read"):
+    with pytest.raises(UsageError, match="is not valid JSON"):
         language_model(str(folder))
+
+
+def test_a_preset_that_tells_no_parameters_is_no_model_without_weights(tmp_path: Path) -> None:
+    config = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 32,
+              "vocabulary_size": 10, "max_sequence_length": 64}  # fmt: skip
+    whole = {"registered_name": "keras_hub>GPT2Backbone", "config": config}
+    (tmp_path / "config.json").write_text(json.dumps(whole))
+    with pytest.raises(UsageError, match=r"how many parameters keras_hub:.* has is not known"):
+        language_model(f"keras_hub:{tmp_path}")
+    (tmp_path / "metadata.json").write_text('{"parameter_count": 1234}')
+    assert language_model(f"keras_hub:{tmp_path}").parameter_count == 1234

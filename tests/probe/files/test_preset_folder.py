@@ -48,8 +48,8 @@ def test_what_the_configuration_leaves_open_the_other_files_tell(tmp_path: Path)
     ("text", "told"),
     [
         (None, "there is no preset in DIR: it has no config.json; name a folder that"),
-        ("{", "DIR/config.json cannot be read: Expecting property name"),
-        ("[]", "DIR/config.json cannot be read: it holds no object of JSON."),
+        ("{", "DIR/config.json is not valid JSON: Expecting property name"),
+        ("[]", "DIR/config.json holds no object of JSON: it is a list."),
         ('{"model_type": "qwen3"}', "its config.json is that of Hugging Face's qwen3; load it"),
         ('{"registered_name": "mine>Net"}', "DIR holds no preset of KerasHub"),
     ],

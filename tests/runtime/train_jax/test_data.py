@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.runtime.jaxes import looked
 
 
@@ -37,6 +38,14 @@ def test_a_dataset_that_shuffles_goes_on_with_the_order_of_its_epoch() -> None:
 def test_a_generator_goes_on_where_it_stood() -> None:
     whole, later = looked("data")["generator"]
     assert [batch for turn in whole for _, batch in turn] == [[n, n] for n in range(6)]
+    assert later[0] == whole[1]
+
+
+@pytest.mark.parametrize("kind", ["python", "endless"])
+def test_a_pydataset_is_read_again_up_to_the_order_of_its_epoch(kind: str) -> None:
+    whole, later = looked("data")[kind]
+    assert sorted(batch for _, batch in whole[0]) == [[n, n] for n in range(5)]
+    assert whole[0] != whole[1]
     assert later[0] == whole[1]
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
-from tests.runtime.jaxes import variables
+from tests.runtime.jaxes import told_by
 
 pytestmark = pytest.mark.tf
 CHILD = """
@@ -96,18 +92,7 @@ os.write(int(sys.argv[1]), json.dumps(result, default=str).encode())
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    read, write = os.pipe()
-    one_device = {**variables(), "XLA_FLAGS": ""}
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(write)], env=one_device, pass_fds=[write],
-        capture_output=True, text=True, timeout=600, check=False,
-        cwd=tmp_path_factory.mktemp("nan"),
-    )  # fmt: skip
-    os.close(write)
-    with os.fdopen(read) as file:
-        text = file.read()
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(text)
+    told: dict[str, Any] = told_by(CHILD, folder=tmp_path_factory.mktemp("nan"), XLA_FLAGS="")
     return told
 
 

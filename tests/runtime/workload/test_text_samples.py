@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.runtime.workload.text_samples import is_text_file, read_samples
+from tfdyno.runtime.workload.text_samples import read_samples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,8 +95,3 @@ def test_bytes_that_are_no_text_and_a_missing_file_are_one_sentence_each(tmp_pat
     for name in ("a.txt", "b.txt"):
         with pytest.raises(UsageError, match=f"{name} cannot be read: "):
             read_samples(tmp_path / name)
-
-
-def test_a_function_is_no_file_of_text() -> None:
-    assert is_text_file("texts.csv")
-    assert not is_text_file("data.py:texts")

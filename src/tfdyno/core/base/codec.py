@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import tempfile
 import threading
@@ -86,6 +87,23 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} is not valid TOML", why="it is nested too deep") from None
     except ValueError as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise UsageError(f"{path} is not valid TOML", why=str(error)) from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON file that holds an object; raises ``UsageError`` naming the file."""
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise UsageError(f"{path} does not exist") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
+    except RecursionError:
+        raise UsageError(f"{path} is not valid JSON", why="it is nested too deep") from None
+    except ValueError as error:  # of JSON, or of UTF-8
+        raise UsageError(f"{path} is not valid JSON", why=str(error)) from None
+    if not isinstance(found, dict):
+        raise UsageError(f"{path} holds no object of JSON", why=f"it is a {type(found).__name__}")
+    return found
 
 
 def write_atomic(path: Path, data: bytes) -> None:

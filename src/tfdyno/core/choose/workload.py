@@ -35,6 +35,12 @@ QUANTIZE_MODES = ("int8", "int4", "float8")
 TEXT_FILES = (".txt", ".csv", ".tsv", ".jsonl")
 """Endings of the files of text that a preset is trained on."""
 
+
+def is_text_file(data: str) -> bool:
+    """Return whether ``--data`` names a file of text rather than a function."""
+    return data.endswith(TEXT_FILES)
+
+
 _BY_SAMPLES = ("gptq", "awq")
 """Modes of Keras' ``quantize`` that round by what samples make of each layer."""
 

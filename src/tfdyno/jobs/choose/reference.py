@@ -149,8 +149,8 @@ def _hub_model(text: str, fine_tune: FineTune | None) -> HubModel:
     preset = hub_preset(text)
     if fine_tune is None:
         raise UsageError(
-            f"{text} is a model for tfdyno estimate, advise, memory, train and launch alone",
-            why="a preset brings no data",
+            f"{text} is no workload of this command",
+            why="estimate, advise, memory, recipe auto, train and launch alone take a preset",
             remedy="give a script that loads it and calls fit",
         )
     settings.whole(fine_tune.sequence_length, "sequence length", least=0)

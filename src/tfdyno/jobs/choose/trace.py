@@ -227,6 +227,7 @@ def _traced(own: _Tracing) -> _Made:
     request = own.request
     if request.workload.kind == "step_function":
         return _by_tensorflow(own, "a step function is TensorFlow code")
+    # Of a preset by jax.checkpoint: TensorFlow would make its weights, which takes minutes.
     if request.workload.remat and request.workload.kind != "preset":
         return _by_tensorflow(own, "parts are computed again by means of TensorFlow")
     found = own.by_path(request)

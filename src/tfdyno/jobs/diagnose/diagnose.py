@@ -26,7 +26,7 @@ from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.compiled.keeping import Compiling, with_programs
 from tfdyno.jobs.diagnose._recorded import card_facts
 from tfdyno.jobs.holders.card_rates import card_rates, sweep_words
-from tfdyno.jobs.holders.found_cards import found_cards
+from tfdyno.jobs.holders.found_cards import count_cards
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.retreat.dumps import without_programs
 from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
@@ -176,7 +176,7 @@ def _examined(
         limits=limits_of(request),
         cards=card_rates(trial.recipe, visible),
         backend=request.backend,
-        seen_gpus=len(found_cards(visible=visible)) if on_jax else 0,
+        seen_gpus=count_cards(visible=visible) if on_jax else 0,
     )
     asked = Asked(visible=visible, recipe=trial.recipe, workload=request.workload,
                   waits=request.wait_free, on_jax=on_jax)  # fmt: skip

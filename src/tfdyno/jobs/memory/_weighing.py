@@ -104,7 +104,7 @@ class Weighing:
                 self.notes.append(say("Recomputing was not weighed: {reason}", reason=reason))
                 return None
         elif _held_bytes(trace) > self.gpu.usable_memory_bytes:
-            return None  # no activation that is not kept would make it fit
+            return None  # nor would it fit without any activation
         return self._traced(plain, optimizer=optimizer, remat=REMAT, fine_tune=fine_tune)
 
     def _traced(

@@ -8,6 +8,7 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.base.codec import read_json
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import HUB_PREFIX
 from tfdyno.core.deploy.language_model import LanguageModel
@@ -57,7 +58,7 @@ def _of_folder(folder: Path) -> LanguageModel:
             f"there is no {folder / CONFIG}" if folder.is_dir() else f"there is no folder {folder}"
         )
         raise UsageError(f"{folder} is no folder of Hugging Face", why=why, remedy=_EXPORT)
-    whole = _config(folder / CONFIG)
+    whole = read_json(folder / CONFIG)
     name = folder.resolve().name
     architecture = next(iter(whole.get("architectures") or ()), "")
     _check_architecture(name, architecture)
@@ -109,16 +110,6 @@ class _Numbers:
         return given
 
 
-def _config(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {path}", why=str(error)) from None
-    if not isinstance(found, dict):
-        raise UsageError(f"{path} is no configuration", why="it holds no names", remedy=_EXPORT)
-    return found
-
-
 def _has_windows(config: Mapping[str, Any]) -> bool:
     used = config.get("use_sliding_window", True)
     kinds = config.get("layer_types") or ()
@@ -162,6 +153,9 @@ def _of_preset(preset: Preset) -> LanguageModel:
         architecture = "Gemma2ForCausalLM"
     name = f"{HUB_PREFIX}{preset.name}"
     _check_architecture(name, architecture)
+    if not preset.parameter_count:
+        raise UsageError(f"how many parameters {name} has is not known",
+                         why=f"nothing in {preset.source} tells", remedy=_EXPORT)  # fmt: skip
     heads = int(config.get("num_query_heads") or config["num_heads"])
     hidden = int(config["hidden_dim"])
     halves = 2 if preset.backbone == "GemmaBackbone" else 1  # KerasHub counts gate and value

@@ -15,6 +15,7 @@ from tfdyno.words.base.language import ENGLISH, answering
 from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
+    from tfdyno.core.choose.workload import HubModel
     from tfdyno.store.run_folder import RunRecord
 
 
@@ -35,15 +36,11 @@ def differences_from(
         there, here = getattr(record.workload, name), getattr(workload, name)
         if name == "reference":
             same = _located(there, record.folder) == _located(here, str(Path.cwd()))
-        elif name == "hub" and there and here and replace(there, fine_tune=here.fine_tune) == here:
-            ways = [
-                " ".join(fine_tune_words(one.fine_tune)) or "no option" for one in (there, here)
-            ]
-            found += [f"it is trained by {ways[0]}, not by {ways[1]}"] * (there != here)
-            continue
         else:
-            same = there == here
-        if not same and name != "python":
+            same = there == here or name == "python"
+        if not same and name == "hub" and there and here and _is_same_model(there, here):
+            found.append(f"it is trained by {_way(there)}, not by {_way(here)}")
+        elif not same:
             found.append(f"its {name.replace('_', ' ')} is {_value(there)}, not {_value(here)}")
     if data and data != record.data:
         found.append(f"its data is {_value(record.data)}, not {data}")
@@ -60,6 +57,14 @@ def digest_of(workload: Workload) -> str:
     """Digest the workload's own file; empty where it has none."""
     place = Path(workload.reference.partition(":")[0])
     return sha256_of(place) if place.is_file() else ""
+
+
+def _is_same_model(there: HubModel, here: HubModel) -> bool:
+    return replace(there, fine_tune=here.fine_tune) == here
+
+
+def _way(hub: HubModel) -> str:
+    return " ".join(fine_tune_words(hub.fine_tune)) or "no option"
 
 
 def _value(value: object) -> str:

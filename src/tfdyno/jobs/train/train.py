@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.clock import now
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.choose.workload import TEXT_FILES, Workload
+from tfdyno.core.choose.workload import TEXT_FILES, Workload, is_text_file
 from tfdyno.core.cluster.cluster import ProcessRank
 from tfdyno.core.measure.measurement import Environment, Telemetry
 from tfdyno.core.recipe.composition import check_composition
@@ -200,7 +200,7 @@ def _check_data(request: TrainRequest) -> None:
     workload, data = request.workload, request.data
     is_preset = workload.kind == "preset"
     forms = f"{', '.join(TEXT_FILES)} or file.py:function" if is_preset else "file.py:function"
-    is_file = is_preset and data.endswith(TEXT_FILES)
+    is_file = is_preset and is_text_file(data)
     if data and (workload.kind == "script" or (":" not in data and not is_file)):
         remedy = f"write --data with {forms}, for a model that brings no data"
         raise UsageError(f"--data {data} is not possible here", remedy=remedy)

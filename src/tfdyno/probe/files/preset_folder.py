@@ -5,10 +5,10 @@ Only the configuration is read, never a weight and never code.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.base.codec import read_json
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
 
@@ -111,15 +111,7 @@ def _whole(value: object) -> int:
 
 def _json(path: Path) -> dict[str, Any] | None:
     """Return what a file holds; None: there is none; raises ``UsageError`` where it is damaged."""
-    try:
-        read = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read", why=str(error)) from None
-    if not isinstance(read, dict):
-        raise UsageError(f"{path} cannot be read", why="it holds no object of JSON")
-    return read
+    return read_json(path) if path.is_file() else None
 
 
 def _of_kaggle(handle: str, environment: Mapping[str, str]) -> Iterable[Path]:

@@ -85,6 +85,15 @@ class NanInspection:
     problem: str = ""
     """Why the step could not be run to its end."""
 
+    def keep_losses(self, model: Model) -> None:
+        """Keep the losses of the forward pass that has just run, beside the one of the step."""
+        self.added = list(model.losses)
+        self.losses = {
+            metric.name: float(metric.result())
+            for metric in model.metrics
+            if metric.name.endswith("_loss")
+        }
+
 
 def sight(tensor: Tensor) -> Sight:
     """Look at a tensor, an array or the values of ``IndexedSlices``."""
@@ -159,12 +168,7 @@ def _usual_step(model: Model, batch: Batch, recorder: Recorder, found: NanInspec
             x=x, y=y, y_pred=found.predicted, sample_weight=weight, training=True
         )  # fmt: skip
     recorder.active = False
-    found.added = list(model.losses)
-    found.losses = {
-        metric.name: float(metric.result())
-        for metric in model.metrics
-        if metric.name.endswith("_loss")
-    }
+    found.keep_losses(model)
     tensors = {id(t): t for call in found.calls for t in (*call.inputs, *call.outputs)}
     gradients = tape.gradient(found.loss, [*variables, *tensors.values()])
     found.gradients = list(zip(variables, gradients, strict=False))

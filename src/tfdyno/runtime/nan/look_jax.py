@@ -44,12 +44,7 @@ def run_step(model: Model, batch: Batch, recorder: Recorder, found: Value) -> No
     found.calls = computed(recorder.calls)
     found.loss = loss_of(found.predicted)
     recorder.active = False
-    found.added = list(model.losses)
-    found.losses = {
-        metric.name: float(metric.result())
-        for metric in model.metrics
-        if metric.name.endswith("_loss")
-    }
+    found.keep_losses(model)
     variables = model.trainable_variables
 
     def differentiated(values: list[Any]) -> Value:

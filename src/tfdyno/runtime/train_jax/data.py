@@ -21,6 +21,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.base.jax_values import spread, whole
 from tfdyno.runtime.base.keras_internals import epoch_iterator_changed
 from tfdyno.runtime.base.replaced import replaced
+from tfdyno.runtime.checkpoint.random_states import restore_random_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,6 +44,7 @@ class Batches:
             sake Keras would read the loss from the device after every step.
         skip: Steps of the next epoch that an earlier session has taken.
         epochs_before: That earlier sittings have read.
+        replay: Given what reads an epoch, brings data whose order Python draws to its place.
         last: Last step of the call that is under way, or was at last.
         largest: Samples of the largest batch so far.
     """
@@ -54,6 +56,7 @@ class Batches:
         """
         self._world, self._compare = world, compare
         self.ran: Callable[[int], None] | None = None
+        self.replay: Callable[[Callable[[], None]], None] | None = None
         self.is_taken, self.last = False, 0
         self.skip = self.epochs_before = self.largest = 0
 
@@ -172,6 +175,7 @@ def _iterator_class(base: Value, batches: Batches) -> Value:
 
         def _enumerate_iterator(self) -> Iterator[Any]:
             skip, batches.skip = batches.skip, 0
+            _read_again(self, batches, super()._enumerate_iterator)
             every = super()._enumerate_iterator()
             for begin, end, iterator in _without(every, skip) if skip else every:
                 if not self._ran:
@@ -182,6 +186,49 @@ def _iterator_class(base: Value, batches: Batches) -> Value:
                 self._ran(end)
 
     return Placing
+
+
+def replay_of(
+    epochs: int,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    progress: Callable[[str], None],
+) -> Callable[[Callable[[], None]], None]:
+    """Return what brings data to their place, given what reads an epoch of them.
+
+    Args:
+        epochs: That are done.
+        before: The random generators as the first of them found them.
+        after: As the next one finds them.
+        progress: Called with a line for each.
+    """
+
+    def replay(read_epoch: Callable[[], None]) -> None:
+        restore_random_state(before)
+        for epoch in range(epochs):
+            progress(f"reading the data of epoch {epoch + 1} again")
+            read_epoch()
+        restore_random_state(after)
+
+    return replay
+
+
+def _read_again(
+    iterator: Value, batches: Batches, epoch: Callable[[], Iterator[tuple[int, int, Any]]]
+) -> None:
+    """Read the epochs before again, of a PyDataset: what Python draws may decide its order."""
+    replay, batches.replay = batches.replay, None
+    if replay is None or getattr(iterator.data_adapter, "py_dataset", None) is None:
+        return
+    batches.epochs_before = 0
+
+    def read_epoch() -> None:
+        with iterator.catch_stop_iteration():
+            for begin, end, own in epoch():
+                for _ in range(begin, end + 1):
+                    next(own)
+
+    replay(read_epoch)
 
 
 def _turn(adapter: Value, epochs: int) -> None:

@@ -30,7 +30,7 @@ from tfdyno.runtime.train.nan import keep_good, unlocated
 from tfdyno.runtime.train.outcome import beside_asked, iterations_of, policies, updates_of
 from tfdyno.runtime.train.session import Cursor, TrainSession
 from tfdyno.runtime.train.watch import TrainPlan, Watch
-from tfdyno.runtime.train_jax.data import NO_BATCH, Batches, batches_of
+from tfdyno.runtime.train_jax.data import NO_BATCH, Batches, batches_of, replay_of
 from tfdyno.runtime.train_jax.layout import SplitWeights, layout_of, rules_in
 from tfdyno.runtime.train_jax.nan import Repeat
 from tfdyno.runtime.train_jax.start import World
@@ -206,7 +206,10 @@ class _Session(TrainSession):
             done = found.position.step_in_epoch
             if done:  # Keras has reset the metrics
                 self._restore(found)
-            restore_random_state(self.extra["random"] if done else found.random)
+            drawn = self.extra["random"] if done else found.random
+            if self.batches.ran and epoch:  # else the steps after a NaN: their data stand right
+                self.batches.replay = replay_of(epoch, random_state(), drawn, self.plan.progress)
+            restore_random_state(drawn)
             self.batches.skip, self.batches.epochs_before = done, epoch
             self.place.step = done
         self._random = random_state()

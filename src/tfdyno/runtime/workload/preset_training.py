@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import is_text_file
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.workload.fit_call import Call, as_arguments
 from tfdyno.runtime.workload.presets import RATE, is_causal, made_ready, task_class
-from tfdyno.runtime.workload.text_samples import TextSamples, is_text_file, read_samples
+from tfdyno.runtime.workload.text_samples import TextSamples, read_samples
 from tfdyno.runtime.workload.workloads import called
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.choose.workload import TEXT_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,8 +110,3 @@ def _by_size(name: str) -> tuple[float, str]:
         return float(name), name
     except ValueError:
         return float("inf"), name
-
-
-def is_text_file(data: str) -> bool:
-    """Return whether ``--data`` names a file of text rather than a function."""
-    return data.endswith(TEXT_FILES)
