@@ -65,7 +65,7 @@ class FineTuneOptions:
 
     task: str | None = option(
         type=OneOf("task", HUB_TASKS),
-        help="Train a preset for this.  [default: what KerasHub has for it, causal_lm first]",
+        help="Train a preset for this.  [default: the first of these that KerasHub has]",
     )
     sequence_length: int | None = option(
         "--seq", type=Whole("sequence length"),

@@ -49,6 +49,44 @@ cut = models.BertTextClassifierPreprocessor(tokens, sequence_length=16)
 body = models.BertBackbone(vocabulary_size=len(words), max_sequence_length=32, **sizes)
 models.BertTextClassifier(body, num_classes=3, preprocessor=cut).save_to_preset("bert")
 """
+MAKE_SEEING = """
+import keras
+import keras_hub
+
+keras.utils.set_random_seed(7)
+models, size = keras_hub.models, (64, 64)
+sizes = dict(num_layers=4, layerwise_num_heads=[1, 1, 1, 1], layerwise_sr_ratios=[8, 4, 2, 1])
+sizes |= dict(max_drop_path_rate=0.0, layerwise_patch_sizes=[7, 3, 3, 3])
+sizes |= dict(layerwise_strides=[4, 2, 2, 2], hidden_dims=[4, 8, 12, 16])
+eye = models.MiTBackbone(layerwise_depths=[1, 1, 1, 1], image_shape=(*size, 3), **sizes)
+body = models.SegFormerBackbone(image_encoder=eye, projection_filters=8)
+scaled = keras_hub.layers.SegFormerImageConverter(image_size=size, scale=1 / 255)
+cut = models.SegFormerImageSegmenterPreprocessor(scaled)
+models.SegFormerImageSegmenter(body, num_classes=5, preprocessor=cut).save_to_preset("segformer")
+sizes = dict(input_conv_filters=[64], input_conv_kernel_sizes=[7], block_type="basic_block")
+sizes |= dict(stackwise_num_filters=[64, 64, 64, 64], stackwise_num_blocks=[1, 1, 1, 1])
+eye = models.ResNetBackbone(stackwise_num_strides=[1, 2, 2, 2], image_shape=(*size, 3), **sizes)
+body = models.RetinaNetBackbone(eye, min_level=3, max_level=5, use_p5=False, image_shape=(*size, 3))
+scaled = keras_hub.layers.RetinaNetImageConverter(image_size=size, scale=1 / 255)
+cut = models.RetinaNetObjectDetectorPreprocessor(scaled)
+models.RetinaNetObjectDetector(body, num_classes=7, preprocessor=cut).save_to_preset("retinanet")
+"""
+SEEN = """
+import numpy as np
+
+draw = np.random.default_rng(3)
+images = draw.uniform(0, 255, (4, 64, 64, 3)).astype("float32")
+
+def masks():
+    return images, np.eye(3, dtype="float32")[draw.integers(0, 3, (4, 64, 64))]
+
+def boxes():
+    corners = np.tile(np.array([8.0, 8.0, 40.0, 40.0], "float32"), (4, 2, 1))
+    return images, {"boxes": corners, "labels": np.array([[0, 3]] * 4)}
+
+def words():
+    return images, np.array(["cat"] * 4)
+"""
 PLAIN = '''
 import json
 import sys
@@ -136,6 +174,50 @@ def weights_of(path: Path, folder: Path) -> dict[str, np.ndarray]:
     ran(code, folder)
     with np.load(path.with_suffix(".npz")) as kept:
         return {name: kept[name] for name in kept.files}
+
+
+@pytest.mark.parametrize("jax", [False, True], ids=["tensorflow", "jax"])
+def test_hidden_tokens_of_plain_texts_are_guessed(jax: bool) -> None:
+    way = FineTune(task="masked_lm", sequence_length=16)
+    found = trained("bert", f"hidden-{jax}", jax=jax, way=way)
+    # One word of eleven is hidden in a text as short; the other 95 places weigh nothing.
+    assert found.outcome.history["loss"][0] == pytest.approx(np.log(11) / 96, rel=0.2)
+    drawn = "Which tokens are guessed is drawn once; each epoch guesses the same."
+    assert drawn in found.outcome.notes
+
+
+@pytest.fixture(scope="module")
+def seeing(presets: Path) -> Path:
+    ran(MAKE_SEEING, presets)
+    (presets / "seen.py").write_text(SEEN)
+    return presets
+
+
+@pytest.mark.usefixtures("seeing")
+@pytest.mark.parametrize(
+    ("name", "data", "loss"),
+    [("segformer", "masks", np.log(3)), ("retinanet", "boxes", None)],
+)
+def test_a_model_of_images_learns_the_classes_of_its_labels(
+    name: str, data: str, loss: float | None
+) -> None:
+    found = trained(name, f"{name}-run", data=f"seen.py:{data}", epochs=2)
+    first, second = found.outcome.history["loss"]
+    if loss:
+        assert first == pytest.approx(loss, rel=0.5)
+    assert np.isfinite(second)
+
+
+@pytest.mark.usefixtures("seeing")
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("segformer", "labels as an array (images, height, width, classes) of 0 and 1"),
+     ("retinanet", 'labels as {"boxes": (images, boxes, 4), "labels": (images, boxes)}')],
+)  # fmt: skip
+def test_labels_of_another_form_are_one_sentence(name: str, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        trained(name, f"{name}-refused", data="seen.py:words")
+    assert told in str(error.value)
 
 
 @pytest.mark.parametrize("jax", [False, True], ids=["tensorflow", "jax"])

@@ -146,6 +146,85 @@ def test_a_notebook_names_a_preset_as_the_command_line_does() -> None:
 
 
 @hub
+def test_hidden_tokens_are_guessed_at_as_many_places_as_kerashub_hides() -> None:
+    found = traced("bert_tiny_en_uncased", FineTune(task="masked_lm", sequence_length=128))
+    assert shapes_of(found, "input")["input/mask_positions"] == ((96,), "int32")
+    assert shapes_of(found, "input")["input/token_ids"] == ((128,), "int32")
+    assert shapes_of(found, "target") == {"target": ((96,), "int32")}
+    assert shapes_of(found, "sample_weight") == {"sample_weight": ((96,), "float32")}
+    assert found.loss == "sparse_categorical_crossentropy"
+    # A short sample has no 96 tokens to hide.
+    short = traced("bert_tiny_en_uncased", FineTune(task="masked_lm", sequence_length=32))
+    assert shapes_of(short, "target") == {"target": ((32,), "int32")}
+
+
+@hub
+def test_a_segmenter_has_a_label_for_every_pixel() -> None:
+    found = traced("segformer_b1_ade20k_512", FineTune())
+    assert shapes_of(found, "target") == {"target": ((512, 512, 21), "float32")}
+    assert found.loss == "categorical_crossentropy"
+    assert found.warnings[0] == "Assumed 21 classes."
+
+
+@hub
+def test_a_detector_learns_boxes_and_their_classes_by_kerashubs_two_losses() -> None:
+    found = traced("retinanet_resnet50_fpn_coco", FineTune())
+    assert shapes_of(found, "target") == {
+        "target/boxes": ((100, 4), "float32"), "target/labels": ((100,), "int32"),
+    }  # fmt: skip
+    assert found.loss == "huber_loss, binary_focal_crossentropy"
+    assert found.warnings[0] == "Assumed 80 classes and 100 places for boxes in an image."
+    # The head of COCO's 91 classes gives keras-hub's own count; 11 classes less, 9 anchors each.
+    assert found.parameter_count == 34_121_239 - 11 * 9 * (3 * 3 * 256 + 1)
+
+
+@hub
+def test_of_what_makes_images_the_diffusion_transformer_alone_is_trained() -> None:
+    found = traced("stable_diffusion_3_medium", FineTune(lora_rank=8))
+    latents = ((128, 128, 16), "float32")
+    assert shapes_of(found, "input") == {
+        "input/latent": latents,
+        "input/context": ((154, 4096), "float32"),
+        "input/pooled_projection": ((2048,), "float32"),
+        "input/timestep": ((1,), "float32"),
+    }
+    assert shapes_of(found, "target") == {"target": latents}
+    # Width 1536, 24 blocks of two streams: a kernel to three times the width and its bias, and one
+    # back to the width, which the last block has for one stream only.
+    wide, rank = 1536, 8
+    to, back = rank * (wide + 3 * wide) + 3 * wide, rank * (wide + wide) + wide
+    assert found.trainable_parameter_count == 48 * to + 47 * back == 3_807_744
+    assert found.warnings[0].startswith("KerasHub has no fit for it: the step is that of its diffu")
+
+
+@hub
+def test_a_backbone_without_a_task_answers_for_its_features_alone() -> None:
+    found = traced("dinov2_small", FineTune(), "infer")
+    assert shapes_of(found, "input") == {"input/images": ((518, 518, 3), "float32")}
+    with pytest.raises(UsageError, match="KerasHub has no task for keras_hub:dinov2_small among"):
+        traced("dinov2_small", FineTune())
+    with pytest.raises(UsageError, match="a backbone of keras_hub:dinov2_small is not trained"):
+        traced("dinov2_small", FineTune(task="backbone"))
+
+
+@hub
+@pytest.mark.parametrize(
+    ("name", "asked", "said"),
+    [
+        ("deeplab_v3_plus_resnet50_pascalvoc", FineTune(quantize="int8"),
+         "--quantize int8 changes nothing of keras_hub:deeplab_v3_plus_resnet50_pascalvoc: Keras"),
+        ("retinanet_resnet50_fpn_coco", FineTune(quantize="int8"),
+         "Keras cannot quantize keras_hub:retinanet_resnet50_fpn_coco: Cannot quantize a layer"),
+        ("stable_diffusion_3_medium", FineTune(sequence_length=64),
+         "--seq has no use for keras_hub:stable_diffusion_3_medium: its prompts are cut"),
+    ],
+)  # fmt: skip
+def test_what_changes_nothing_is_refused(name: str, asked: FineTune, said: str) -> None:
+    with pytest.raises(UsageError, match=f"^{said}"):
+        traced(name, asked)
+
+
+@hub
 def test_the_forward_pass_has_no_labels() -> None:
     found = traced("bert_tiny_en_uncased", FineTune(sequence_length=32), "infer")
     assert {one.role for one in found.tensors} <= {"weight", "state", "input"}

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 NEW_TOKENS = 128
 """Of an answer whose length was not named."""
+DIFFUSION_STEPS = 28
+"""Of an image whose steps were not named: KerasHub's own number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,14 @@ class _Options(PredictOptions):
     new_tokens: int | None = option(
         type=Whole("new tokens"),
         help=f"Of --prompt: tokens that are made.  [default: {NEW_TOKENS}]",
+    )
+    diffusion_steps: int | None = option(
+        type=Whole("diffusion steps"),
+        help="Of --mode infer: steps in which a preset makes an image.  "
+        f"[default: {DIFFUSION_STEPS}]",
+    )
+    no_guidance: bool = flag(
+        help="Of an image: steps without a second prompt, which halves their work."
     )
     replicas: tuple[int, ...] | None = option(
         type=Wholes("replicas"),
@@ -105,9 +115,11 @@ def estimate(options: _Options) -> Answer:
     )  # fmt: skip
     check(request)
     if options.prompt:
-        return _generation(request, options)
+        return _text(request, options)
     if options.new_tokens:
         raise UsageError("--new-tokens has no use alone", remedy="name the prompt with --prompt")
+    if options.diffusion_steps or options.no_guidance or _is_image(request, options):
+        return _image(request, options)
     with progress_line(quiet=options.quiet, verbose=options.verbose) as progress:
         found = answer_of(request, progress=progress)
     names = {one.slug: one.name for one in request.gpus}
@@ -115,17 +127,14 @@ def estimate(options: _Options) -> Answer:
         document=lambda: estimate_document(found.estimates, found.trace, found.batch_source,
                                            found.notes, found.scaling, found.sharding),
         indent=0,
-        text=partial(_text, found, names, options),
+        text=partial(_estimates, found, names, options),
     )  # fmt: skip
 
 
-def _generation(request: EstimateRequest, options: _Options) -> Answer:
+def _text(request: EstimateRequest, options: _Options) -> Answer:
     """Answer what making text takes."""
-    from tfdyno.jobs.choose.text_generation import text_generation
-    from tfdyno.view.choose.text_generation_text import (
-        text_generation_document,
-        text_generation_text,
-    )
+    from tfdyno.jobs.choose.generate import text_generation
+    from tfdyno.view.choose.generating_text import text_generation_document, text_generation_text
 
     if options.explain:
         raise UsageError("--explain does not go with --prompt", remedy="leave one of them out")
@@ -144,7 +153,36 @@ def _generation(request: EstimateRequest, options: _Options) -> Answer:
     )
 
 
-def _text(
+def _is_image(request: EstimateRequest, options: _Options) -> bool:
+    """Return whether the whole making of an image is asked about, not the kernels of a step."""
+    from tfdyno.jobs.choose.generate import makes_images
+
+    return makes_images(request) and not (options.explain or options.replicas or options.nodes)
+
+
+def _image(request: EstimateRequest, options: _Options) -> Answer:
+    """Answer what making images takes."""
+    from tfdyno.jobs.choose.generate import image_generation
+    from tfdyno.view.choose.generating_text import image_generation_document, image_generation_text
+
+    if options.explain:
+        raise UsageError("--explain does not go with --diffusion-steps",
+                         why="it tells the kernels of one step",
+                         remedy="leave one of them out")  # fmt: skip
+    with progress_line(quiet=options.quiet, verbose=options.verbose) as progress:
+        found, step = image_generation(
+            request, steps=options.diffusion_steps or DIFFUSION_STEPS,
+            guidance=not options.no_guidance, progress=progress,
+        )  # fmt: skip
+    names = {one.slug: one.name for one in request.gpus}
+    return Answer(
+        document=partial(image_generation_document, found, step.trace, step.notes),
+        indent=0,
+        text=partial(image_generation_text, found, step.trace, names, notes=step.notes),
+    )
+
+
+def _estimates(
     found: Estimated, names: dict[str, str], options: _Options, *, width: int, colour: bool
 ) -> str:
     from tfdyno.view.choose.estimate_text import estimate_text

@@ -23,12 +23,16 @@ NO_FIT = "has no call {number} of fit"
 """What the error ends with where a script goes to its end without so many calls."""
 
 
-GenerationStep = Literal["", "prefill", "token"]
-"""``prefill``: the cache is filled from the prompt; ``token``: one more token is made with it."""
+GenerationStep = Literal["", "prefill", "token", "text", "denoise", "image"]
+"""Of a text: ``prefill`` fills the cache from the prompt, ``token`` makes one more token with it.
+Of an image: ``text`` encodes the prompts, ``denoise`` takes one step of diffusion, ``image`` makes
+pixels of what is left."""
 HUB_PREFIX = "keras_hub:"
 """What a model of KerasHub is named with: a preset's name, or its folder."""
-HUB_TASKS = ("causal_lm", "classifier")
-"""What a preset is trained for."""
+HUB_TASKS = (
+    "causal_lm", "classifier", "masked_lm", "segmenter", "detector", "text_to_image", "backbone",
+)  # fmt: skip
+"""What a preset is trained for; ``backbone``: nothing, its features are what is wanted."""
 QUANTIZE_MODES = ("int8", "int4", "float8")
 """Modes of Keras' ``quantize`` that ask for no data, and whose values a trace need not compute."""
 
@@ -61,7 +65,7 @@ class FineTune:
     """How a preset of KerasHub is trained."""
 
     task: str = ""
-    """One of ``HUB_TASKS``; empty: what KerasHub has for the model, ``causal_lm`` first."""
+    """One of ``HUB_TASKS``; empty: the first of them that KerasHub has for the model."""
     sequence_length: int = 0
     """Tokens of a sample; 0: as many as KerasHub's own preprocessing gives, if the model takes
     them."""
@@ -83,9 +87,11 @@ class HubModel:
     """Tokens of the longest sample that it takes; 0: it reads no text."""
     fine_tune: FineTune
     generation: GenerationStep = ""
-    """The step of generating text that is meant; empty: the model as it is trained or called."""
+    """The step of generating that is meant; empty: the model as it is trained or called."""
     cache_tokens: int = 0
-    """Of generation: places of the cache of keys and values, prompt and new tokens together."""
+    """Of a text: places of the cache of keys and values, prompt and new tokens together."""
+    guidance: bool = True
+    """Of an image: whether each step is guided by a second prompt, which doubles its work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,13 +14,15 @@ from tfdyno.core.choose.workload import is_text_file
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.workload.fit_call import Call, as_arguments
-from tfdyno.runtime.workload.presets import RATE, is_causal, made_ready, task_class
+from tfdyno.runtime.workload.preset_tasks import task_of
+from tfdyno.runtime.workload.presets import RATE, made_ready
 from tfdyno.runtime.workload.text_samples import TextSamples, read_samples
 from tfdyno.runtime.workload.workloads import called
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.untyped import Instance, Model, Structure, Tensor, Value
+    from tfdyno.core.base.untyped import Instance, Model, Structure, Tensor
     from tfdyno.core.choose.workload import Workload
+    from tfdyno.runtime.workload.preset_tasks import Task
 
 CHUNK = 1024
 """Texts that are made tokens at once."""
@@ -41,18 +43,26 @@ def preset_call(workload: Workload, data: str) -> Call:
     """
     import keras
 
-    task = task_class(workload)
+    task = task_of(workload)
+    if task.name == "text_to_image":
+        raise UsageError(
+            f"{workload.reference} is not trained by name",
+            why="KerasHub has no fit for it",
+            remedy="give a script that trains its diffusion transformer",
+        )
     samples = read_samples(Path(data)) if is_text_file(data) else None
     given = _of_file(samples) if samples else _of_function(data)
-    count = len(samples.classes) if samples else _classes_of(given.get("y"))
-    if not is_causal(task):
-        _check_classes(workload, data, count)
-    elif samples and samples.classes:
+    if samples and task.writes and samples.classes:
         given.pop("y")
-    model = _loaded(workload, task, {} if is_causal(task) else {"num_classes": count})
+    count = _classes_of(task, given) if task.takes_classes else 0
+    if task.takes_classes and count < 2:
+        raise _no_classes(workload, data, task, count)
+    model = _loaded(workload, task, {"num_classes": count} if task.takes_classes else {})
     notes = [f"Assumed AdamW with a learning rate of {RATE:g}."]
     if samples:
-        notes.insert(0, _told(samples, is_causal(task)))
+        notes.insert(0, _told(samples, task.writes))
+    if samples and task.name == "masked_lm":
+        notes.append("Which tokens are guessed is drawn once; each epoch guesses the same.")
     if _is_text(given.get("x")):
         given, cut = _tokens(model, given)
         notes += [cut] if cut else []
@@ -63,12 +73,12 @@ def preset_call(workload: Workload, data: str) -> Call:
     return Call(model=model, title=title, arguments=given, notes=tuple(notes))
 
 
-def _loaded(workload: Workload, task: Value, classes: dict[str, int]) -> Model:
+def _loaded(workload: Workload, task: Task, classes: dict[str, int]) -> Model:
     """Load the weights and make the model ready; raises ``UsageError``."""
     assert workload.hub
     name = os.path.expanduser(workload.reference.partition(":")[2])  # noqa: PTH111 - hf://a/b stays
     try:
-        model = task.from_preset(name, **classes)
+        model = task.model.from_preset(name, **classes)
     except Exception as error:
         raise UsageError(
             f"the weights of {workload.reference} cannot be loaded",
@@ -82,7 +92,7 @@ def _loaded(workload: Workload, task: Value, classes: dict[str, int]) -> Model:
             model.preprocessor.sequence_length = chosen.sequence_length
         _build(model.preprocessor)
     with measured_code(workload.reference, lambda: 0, lambda: 0):
-        return made_ready(model, chosen)
+        return made_ready(model, workload, task)
 
 
 def _build(preprocessor: Instance) -> None:
@@ -106,21 +116,39 @@ def _of_function(data: str) -> dict[str, Any]:
         return as_arguments(called(data))
 
 
-def _classes_of(labels: Structure) -> int:
-    """Return how many classes whole numbers from 0 name; 0: they are none."""
-    found = np.asarray(labels) if isinstance(labels, list | np.ndarray) else np.zeros(0)
+def _classes_of(task: Task, given: dict[str, Any]) -> int:
+    """Return how many classes the labels tell; 0: they tell none.
+
+    Of a segmenter they are one of each class for every pixel, of others whole numbers from 0.
+    """
+    labels = given.get("y")
+    if task.name == "detector":
+        labels = labels.get("labels") if isinstance(labels, dict) else None
+    if not isinstance(labels, list | np.ndarray):
+        return 0
+    found = np.asarray(labels)
+    if task.name == "segmenter":
+        return found.shape[-1] if found.ndim == 4 else 0
     return int(found.max()) + 1 if found.size and found.dtype.kind in "iu" else 0
 
 
-def _check_classes(workload: Workload, data: str, count: int) -> None:
-    if count < 2:
-        found = "all its samples are of one class" if count else "it tells no classes"
-        raise UsageError(
-            f"{data} cannot train {workload.reference} to tell classes apart", why=found,
-            remedy="give a table with a column 'label', or --task causal_lm if the model writes"
-            if is_text_file(data)
-            else "return (x, labels), with labels as an array of whole numbers from 0",
-        )  # fmt: skip
+_LABELS = {
+    "classifier": "labels as an array of whole numbers from 0",
+    "segmenter": "labels as an array (images, height, width, classes) of 0 and 1",
+    "detector": 'labels as {"boxes": (images, boxes, 4), "labels": (images, boxes)}, whole numbers '
+                "from 0",
+}  # fmt: skip
+"""What a function has to return of each task."""
+
+
+def _no_classes(workload: Workload, data: str, task: Task, count: int) -> UsageError:
+    found = "all its samples are of one class" if count else "it tells no classes"
+    return UsageError(
+        f"{data} cannot train {workload.reference} to tell classes apart", why=found,
+        remedy="give a table with a column 'label', or --task causal_lm if the model writes"
+        if is_text_file(data)
+        else f"return (x, labels), with {_LABELS[task.name]}",
+    )  # fmt: skip
 
 
 def _is_text(x: Structure) -> bool:

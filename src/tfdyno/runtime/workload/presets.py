@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import inspect
 import json
-import sys
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import first_line
-from tfdyno.runtime.base.keras_internals import output_spec
 from tfdyno.runtime.workload.dataspec import DataSpec, Leaf
+from tfdyno.runtime.workload.preset_generation import generation_step, prompt_places
+from tfdyno.runtime.workload.preset_tasks import (
+    BOXES,
+    CLASSES,
+    labels_of,
+    length_of,
+    masked_of,
+    task_of,
+    unlike,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tfdyno.core.base.untyped import Model, Module, Tensor, Value
+    from tfdyno.core.base.untyped import Model, Tensor, Value
     from tfdyno.core.choose.workload import FineTune, HubModel, Workload
+    from tfdyno.runtime.workload.preset_tasks import Task
 
-TASKS = {"causal_lm": ("CausalLM",), "classifier": ("TextClassifier", "ImageClassifier")}
-"""Classes of ``keras_hub.models`` that train for a task; a model has one of a kind at most."""
-CLASSES = 2
-"""Of a classifier."""
-TOKENS = 512
-"""Of a sample, where the preprocessing of a model does not tell."""
-_LENGTHS = ("sequence_length", "decoder_sequence_length")
-"""What preprocessing calls that length."""
 RATE = 5e-5
 _NOT_TRAINED = ("int8", "int4")
 """Modes of ``quantize`` whose kernels have no gradient."""
-STEPS = {"prefill": "filling the cache", "token": "one token"}
-_TENSORFLOW = ("tensorflow", "tensorflow_text")
+_ENCODERS = ("clip_l", "clip_g", "t5")
+"""Of texts, in a model that makes images."""
+_ATTENTION = ("attention_qkv", "attention_qkv2", "attention_proj", "attention_proj2")
+"""Layers of a diffusion transformer that adapters are for: KerasHub names none of them itself."""
+STEPS = {
+    "prefill": "filling the cache",
+    "token": "one token",
+    "text": "encoding prompts",
+    "denoise": "one step of diffusion",
+    "image": "making the image",
+}
 
 
 def preset(workload: Workload) -> tuple[Any, str, DataSpec]:
@@ -43,35 +47,46 @@ def preset(workload: Workload) -> tuple[Any, str, DataSpec]:
         UsageError: KerasHub is not installed, has no such model, or cannot build it.
     """
     hub = _hub(workload)
-    task = task_class(workload)
-    try:
-        model = _built(hub, task)
-    except Exception as error:
-        raise _unlike(workload, f"{type(error).__name__}: {first_line(error)}") from None
-    if hub.fine_tune.lora_rank and not model.backbone.trainable_variables:
+    task = task_of(workload)
+    if task.name == "text_to_image" and hub.fine_tune.sequence_length:
         raise UsageError(
-            f"--lora trains nothing of {workload.reference}",
-            why="KerasHub finds no layer of it that it adapts",
-            remedy="leave --lora out, or give a script that names layers to enable_lora",
+            f"--seq has no use for {workload.reference}",
+            why="its prompts are cut and padded to one length always",
+            remedy="leave --seq out",
         )
+    try:
+        model = _built(workload, task)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise unlike(workload, f"{type(error).__name__}: {first_line(error)}") from None
     title = workload.reference.partition(":")[2] + _how(hub.fine_tune)
-    if hub.generation:
-        step, data = _generation_step(model, workload)
-        return step, f"{title}, {STEPS[hub.generation]}", data
+    step = _step_of(workload, task)
+    if step:
+        made, data = generation_step(model, workload, step)
+        return made, f"{title}, {STEPS[step]}", data
     return model, title, _batch(model, hub, task)
 
 
 def preset_notes(workload: Workload, data: DataSpec | None) -> list[str]:
     """Return what was assumed of the training of a preset, as sentences."""
-    chosen = _hub(workload).fine_tune
+    hub, task = _hub(workload), task_of(workload)
+    chosen = hub.fine_tune
     notes: list[str] = []
-    if _hub(workload).generation:
+    if hub.generation:
         return notes
-    lengths = [size for leaf in _text(data) for size in leaf.shape[:1] if size] if data else []
-    if not chosen.sequence_length and lengths:
-        length = f"{max(lengths):,} tokens, as KerasHub cuts them"
+    if task.name == "text_to_image":
+        notes.append(_PREPARED if workload.mode == "train" else _ONE_STEP)
+    elif not chosen.sequence_length and _reads_text(data):
+        length = f"{length_of(hub, task):,} tokens, as KerasHub cuts them"
         notes.append(f"Assumed samples of {length}; --seq names another length.")
+    if task.name in ("segmenter", "detector"):
+        boxes = f" and {BOXES} places for boxes in an image" if task.name == "detector" else ""
+        places = boxes if workload.mode == "train" else ""
+        notes.append(f"Assumed {CLASSES[task.name]} classes{places}.")
     if workload.mode == "infer":
+        if task.name == "detector":
+            notes.append("Choosing among boxes, which KerasHub's predict does after, is not in it.")
         return notes
     notes.append("Assumed AdamW.")
     if chosen.quantize in _NOT_TRAINED and not chosen.lora_rank:
@@ -80,138 +95,94 @@ def preset_notes(workload: Workload, data: DataSpec | None) -> list[str]:
     return notes
 
 
+_PREPARED = (
+    "KerasHub has no fit for it: the step is that of its diffusion transformer alone, on latents "
+    "and embedded prompts that were made before, as the usual scripts do."
+)
+_ONE_STEP = "This is one step of diffusion; estimate tells a whole image."
+
+
 def _hub(workload: Workload) -> HubModel:
     assert workload.hub
     return workload.hub
 
 
-def _models(reference: str) -> Module:
-    if find_spec("keras_hub") is None:
-        raise UsageError(
-            f"{reference} needs KerasHub",
-            why=f"the package keras-hub is not installed for {sys.executable}",
-            remedy="pip install 'tfdyno[hub]', or name an interpreter that has it with --python",
-        )
-    try:
-        with _without_tensorflow():
-            return importlib.import_module("keras_hub").models
-    except ImportError as error:
-        raise UsageError(
-            "KerasHub is installed but cannot be imported",
-            why=first_line(error), remedy="pip install 'tfdyno[hub]'",
-        ) from None  # fmt: skip
+def _step_of(workload: Workload, task: Task) -> str:
+    """Return the step of generating that is meant; empty: none is."""
+    makes_images = task.name == "text_to_image" and workload.mode == "infer"
+    return _hub(workload).generation or ("denoise" if makes_images else "")
 
 
-@contextlib.contextmanager
-def _without_tensorflow() -> Iterator[None]:
-    """Let KerasHub find no TensorFlow on JAX: it prepares text by it, which needs 3 s to import."""
-    import keras
+def _built(workload: Workload, task: Task) -> Value:
+    hub = _hub(workload)
+    backbone_class = getattr(task.model, "backbone_cls", task.model)
+    config = json.loads(hub.config)
+    if task.name == "text_to_image":
+        _hold_texts_as_on_a_card(config)
+    backbone = backbone_class.from_config(config)
+    if task.name == "backbone" or (task.name == "text_to_image" and workload.mode == "infer"):
+        return made_ready(backbone, workload, task)
+    if task.name == "text_to_image":
+        return made_ready(_diffuser(workload, backbone), workload, task)
+    classes = {"num_classes": CLASSES[task.name]} if task.takes_classes else {}
+    model = task.model(backbone=backbone, preprocessor=None, **classes)
+    return made_ready(model, workload, task)
 
-    on_jax = keras.backend.backend() == "jax"
-    hidden = [name for name in _TENSORFLOW if on_jax and name not in sys.modules]
-    modules: Any = sys.modules
-    modules.update(dict.fromkeys(hidden))
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del modules[name]
+
+def _hold_texts_as_on_a_card(config: dict[str, Any]) -> None:
+    """Let encoders of texts have half precision: KerasHub's choice but for JAX on a CPU."""
+    for name in _ENCODERS:
+        encoder = config.get(name)
+        if encoder and "dtype" not in encoder["config"]:
+            encoder["config"]["dtype"] = "float16"
 
 
-def task_class(workload: Workload) -> Value:
-    """Return the class that trains this preset for the task, or for what there is.
-
-    Raises:
-        UsageError: KerasHub is not installed, or has no such model or task for it.
-    """
-    models = _models(workload.reference)
-    backbone = getattr(models, _hub(workload).backbone, None)
-    if backbone is None:
-        raise _unlike(workload, f"it has no {_hub(workload).backbone}")
-    asked = _hub(workload).fine_tune.task
-    found = {
-        task: one
-        for task, names in TASKS.items()
-        for one in vars(models).values()
-        if getattr(one, "backbone_cls", None) is backbone
-        and issubclass(one, tuple(getattr(models, name) for name in names))
-    }
-    chosen = asked or next(iter(found), "")
-    if chosen in found:
-        return found[chosen]
+def _diffuser(workload: Workload, backbone: Model) -> Model:
+    if hasattr(backbone, "diffuser"):
+        return backbone.diffuser
     raise UsageError(
-        f"KerasHub has no {asked or 'task'} for {workload.reference}"
-        + ("" if asked else f" among {', '.join(TASKS)}"),
-        remedy=f"give --task {next(iter(found))}" if found else "give a script that trains it",
+        f"how {workload.reference} is trained is not known",
+        why="it has no diffusion transformer as Stable Diffusion 3 has",
+        remedy="give a script that trains it",
     )
 
 
-def _built(hub: HubModel, task: Value) -> Value:
-    classes = {} if is_causal(task) else {"num_classes": CLASSES}
-    backbone = task.backbone_cls.from_config(json.loads(hub.config))
-    return made_ready(task(backbone=backbone, preprocessor=None, **classes), hub.fine_tune)
-
-
-def made_ready(model: Model, chosen: FineTune) -> Model:
-    """Quantize, add adapters and compile, in the order in which KerasHub's guides do."""
-    import keras
-
-    if chosen.quantize:
-        model.quantize(chosen.quantize)
-    if chosen.lora_rank:
-        model.backbone.enable_lora(chosen.lora_rank)
-    model.compile(optimizer=keras.optimizers.AdamW(RATE))
-    return model
-
-
-def _generation_step(model: Model, workload: Workload) -> tuple[Model, DataSpec]:
-    """Return a step of ``generate`` as a model of its own, and its batch.
-
-    KerasHub pads the prompt to the whole length, and fills the cache for all of it.
+def made_ready(model: Model, workload: Workload, task: Task) -> Model:
+    """Quantize, add adapters and compile, in the order in which KerasHub's guides do.
 
     Raises:
-        UsageError: The model generates no text, or keeps another kind of cache.
+        UsageError: Nothing of the model is quantized, or adapted.
     """
     import keras
 
-    hub = _hub(workload)
-    prompt = keras.KerasTensor((1, hub.cache_tokens), "int32")
-    try:
-        _, cache = output_spec(model._build_cache, prompt)
-        shape, dtype = cache.shape[1:], str(cache.dtype)
-    except (AttributeError, TypeError, ValueError):
-        raise UsageError(
-            f"how {workload.reference} generates text is not known",
-            why="it has no cache of keys and values as other models of KerasHub have",
-            remedy="leave --prompt out: the forward pass of a whole sample is told then",
-        ) from None
-
-    class Step(keras.Model):
-        """One call of what ``generate`` repeats."""
-
-        def __init__(self) -> None:
-            super().__init__(dtype=model.dtype_policy)
-            self.language_model = model
-            self.built = True
-
-        def call(self, given: Value) -> Value:
-            if hub.generation == "prefill":
-                return model._build_cache(given["token_ids"])
-            last = hub.cache_tokens - 1
-            logits, _, kept = model.call_with_cache(given["token_ids"], given["cache"], last)
-            return logits, kept
-
-    tokens = hub.cache_tokens if hub.generation == "prefill" else 1
-    x = {"token_ids": Leaf(shape=(tokens,), dtype="int32", name="token_ids")}
-    if hub.generation == "token":
-        x["cache"] = Leaf(shape=shape, dtype=dtype, name="cache")
-    return Step(), DataSpec(x=x)
-
-
-def is_causal(task: Value) -> bool:
-    """Return whether a class of KerasHub learns to go on with a text."""
-    models = importlib.import_module("keras_hub").models
-    return issubclass(task, models.CausalLM)
+    chosen = _hub(workload).fine_tune
+    backbone: Model = getattr(model, "backbone", model)
+    if chosen.quantize:
+        try:
+            model.quantize(chosen.quantize)
+        except ValueError as error:
+            raise UsageError(
+                f"Keras cannot quantize {workload.reference}",
+                why=first_line(error), remedy="leave --quantize out",
+            ) from None  # fmt: skip
+        if not any(getattr(one, "quantization_mode", None) for one in model._flatten_layers()):
+            raise UsageError(
+                f"--quantize {chosen.quantize} changes nothing of {workload.reference}",
+                why="Keras rounds the weights of Dense, EinsumDense and Embedding only",
+                remedy="leave --quantize out",
+            )
+    if chosen.lora_rank:
+        layers = list(_ATTENTION) if task.name == "text_to_image" else None
+        backbone.enable_lora(chosen.lora_rank, layers)
+        if not backbone.trainable_variables:
+            raise UsageError(
+                f"--lora trains nothing of {workload.reference}",
+                why="KerasHub finds no layer of it that it adapts",
+                remedy="leave --lora out, or give a script that names layers to enable_lora",
+            )
+    loss = {"loss": "mse"} if task.name == "text_to_image" else {}
+    model.compile(optimizer=keras.optimizers.AdamW(RATE), **loss)
+    return model
 
 
 def _how(chosen: FineTune) -> str:
@@ -221,48 +192,34 @@ def _how(chosen: FineTune) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _batch(model: Model, hub: HubModel, task: Value) -> DataSpec:
-    """Return what KerasHub's preprocessing gives ``fit``: tokens, labels and their weights."""
-    length = hub.fine_tune.sequence_length or _own_length(hub, task)
+def _batch(model: Model, hub: HubModel, task: Task) -> DataSpec:
+    """Return what KerasHub's preprocessing gives ``fit``: samples, labels and their weights."""
 
     def leaf(tensor: Tensor) -> Leaf:
-        sizes, dtype = tuple(tensor.shape[1:]), str(tensor.dtype)
-        if "float" in dtype and None in sizes:
-            raise UsageError(
-                f"{task.__name__} takes {tensor.name} of any number",
-                why="KerasHub does not tell how many a sample has",
-                remedy="name its preset for text alone, or give a script that trains it",
-            )
-        if "float" not in dtype:
-            sizes = tuple(length if size is None else size for size in sizes)
-        return Leaf(shape=sizes, dtype=dtype, name=tensor.name)
+        return Leaf(shape=_sizes(tensor, hub, task), dtype=str(tensor.dtype), name=tensor.name)
 
     given = model.input
     x = {key: leaf(one) for key, one in given.items()} if isinstance(given, dict) else leaf(given)
-    if not is_causal(task):
-        return DataSpec(x=x, y=Leaf(shape=(), dtype="int32", name="label"))
-    labels = Leaf(shape=(length,), dtype="int32", name="next_token_ids")
-    return DataSpec(x=x, y=labels, sample_weight=Leaf(shape=(length,), dtype="bool"))
+    y, weights = labels_of(model, hub, task)
+    return DataSpec(x=x, y=y, sample_weight=weights)
 
 
-def _text(data: DataSpec) -> list[Leaf]:
-    parts = data.x.values() if isinstance(data.x, dict) else (data.x,)
-    return [leaf for leaf in parts if "float" not in leaf.dtype]
+def _sizes(tensor: Tensor, hub: HubModel, task: Task) -> tuple[int, ...]:
+    """Return the shape of an argument without the batch; raises ``UsageError``."""
+    sizes: tuple[int | None, ...] = tuple(tensor.shape[1:])
+    if task.name == "text_to_image":
+        length = prompt_places(json.loads(hub.config))
+    elif "float" not in str(tensor.dtype):
+        length = masked_of(hub, task) if tensor.name == "mask_positions" else length_of(hub, task)
+    elif None in sizes:
+        raise UsageError(
+            f"{task.model.__name__} takes {tensor.name} of any number",
+            why="KerasHub does not tell how many a sample has",
+            remedy="name its preset for text alone, or give a script that trains it",
+        )
+    return tuple(length if size is None else size for size in sizes)
 
 
-def _own_length(hub: HubModel, task: Value) -> int:
-    """Return the length to which KerasHub cuts and pads, as far as the model goes."""
-    usual: Any = TOKENS
-    if task.preprocessor_cls:
-        arguments = inspect.signature(task.preprocessor_cls.__init__).parameters
-        names = (name for name in _LENGTHS if name in arguments)
-        usual = getattr(arguments.get(next(names, "")), "default", TOKENS)
-    return min(filter(None, (usual, hub.longest)))
-
-
-def _unlike(workload: Workload, why: str) -> UsageError:
-    version = importlib.import_module("keras_hub").__version__
-    return UsageError(
-        f"KerasHub {version} cannot build {workload.reference}",
-        why=why, remedy="pip install 'tfdyno[hub]', whose version the presets are of",
-    )  # fmt: skip
+def _reads_text(data: DataSpec | None) -> bool:
+    parts = data.x.values() if data and isinstance(data.x, dict) else [data.x] if data else []
+    return any("float" not in leaf.dtype and leaf.shape for leaf in parts)

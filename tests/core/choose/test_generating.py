@@ -1,4 +1,4 @@
-"""Generating text is the prefill and every token; figures worked by hand."""
+"""Generating is one call and then many of another; figures worked by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.advice import GIB, around, estimate, exactly
 
-from tfdyno.core.choose.text_generation import TextGeneration
+from tfdyno.core.choose.generating import ImageGeneration, TextGeneration
 
 
 def generation(token: dict[str, Any] | None = None, **prefill: Any) -> TextGeneration:
@@ -20,6 +20,28 @@ def generation(token: dict[str, Any] | None = None, **prefill: Any) -> TextGener
         token=estimate(step_s=around(0.02), **(token or {})),
         cache_bytes=1e6,
     )
+
+
+def images(**denoise: Any) -> ImageGeneration:
+    return ImageGeneration(
+        gpu="card",
+        batch_size=2,
+        steps=28,
+        guidance=True,
+        text=estimate(step_s=around(0.01)),
+        denoise=estimate(step_s=around(0.1), **denoise),
+        image=estimate(step_s=around(0.05)),
+    )
+
+
+def test_an_image_is_its_prompt_every_step_and_its_pixels() -> None:
+    # 0.01 + 28 x 0.1 + 0.05 = 2.86 s; 20 % down and 25 % up
+    whole = images().whole_s
+    assert whole.best == pytest.approx(2.86)
+    assert (whole.low, whole.high) == pytest.approx((0.8 * 2.86, 1.25 * 2.86))
+    assert images().images_per_s.best == pytest.approx(2 / 2.86)
+    assert images(fits="no", max_batch_size=None).fits == "no"
+    assert images(max_batch_size=3).max_batch_size == 3
 
 
 def test_the_whole_is_the_prefill_and_as_many_tokens_as_are_made() -> None:

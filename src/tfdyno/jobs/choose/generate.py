@@ -1,4 +1,4 @@
-"""Estimate generating text: KerasHub's own two calls, each traced and told as a step."""
+"""Estimate generating text or images: KerasHub's own calls, each traced and told as a step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.choose.text_generation import TextGeneration
+from tfdyno.core.choose.generating import ImageGeneration, TextGeneration
 from tfdyno.core.choose.workload import Workload
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.estimate import Answer, estimate
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import GenerationStep, HubModel
     from tfdyno.jobs.choose.estimate import EstimateRequest
 
+IMAGE_MAKERS = ("StableDiffusion3Backbone",)
+"""Backbones of KerasHub whose steps of making an image are known."""
 CACHE = "input/cache"
 """Name of the argument that holds keys and values."""
 
@@ -52,14 +54,10 @@ def text_generation(
     settings.whole(new_tokens, "new tokens", least=1)
     workload = _workload(request)
     hub = _language_model(workload, prompt_tokens, new_tokens)
-    batch = request.batch_size or request.global_batch_size or 1
-    request = replace(request, batch_size=batch, global_batch_size=0,
-                      execution=request.execution or "xla")  # fmt: skip
 
     def step(name: GenerationStep) -> Answer:
         made = replace(hub, generation=name, cache_tokens=prompt_tokens + new_tokens)
-        asked = replace(request, workload=replace(workload, hub=made))
-        return estimate(asked, progress=progress)
+        return _estimated(request, made, progress)
 
     prefill, token = step("prefill"), step("token")
     found = tuple(
@@ -75,6 +73,84 @@ def text_generation(
         for first, one in zip(prefill.estimates, token.estimates, strict=True)
     )
     return found, prefill, token
+
+
+def makes_images(request: EstimateRequest) -> bool:
+    """Return whether inference of a workload is making images, on one card."""
+    one = request.workload
+    return (
+        isinstance(one, Workload)
+        and one.hub is not None
+        and one.mode == "infer"
+        and one.hub.backbone in IMAGE_MAKERS
+        and one.hub.fine_tune.task in ("", "text_to_image")
+    )
+
+
+def image_generation(
+    request: EstimateRequest,
+    *,
+    steps: int,
+    guidance: bool,
+    progress: Callable[[str], None] = silent,
+) -> tuple[tuple[ImageGeneration, ...], Answer]:
+    """Estimate what making images takes on each card.
+
+    Args:
+        request: Of a workload that makes images, as ``makes_images`` says.
+        steps: Steps of diffusion of each image.
+        guidance: Whether each is guided by a second prompt.
+        progress: Called with a line at every stage.
+
+    Returns:
+        One answer for each card, and the estimate of a step of diffusion.
+
+    Raises:
+        UsageError: The number of steps is none, the workload makes no images, or is asked about
+            on several cards.
+        ToolError: A child process failed.
+    """
+    settings.whole(steps, "diffusion steps", least=1)
+    workload = request.workload
+    if not makes_images(request) or request.replicas != (1,):
+        raise UsageError(
+            "--diffusion-steps is for a preset of KerasHub that makes images on one card",
+            remedy="give keras_hub:stable_diffusion_3_medium with --mode infer",
+        )
+    assert isinstance(workload, Workload)
+    assert workload.hub
+    hub = replace(workload.hub, guidance=guidance)
+
+    def step(name: GenerationStep) -> Answer:
+        return _estimated(request, replace(hub, generation=name), progress)
+
+    text, denoise, image = step("text"), step("denoise"), step("image")
+    found = tuple(
+        ImageGeneration(
+            gpu=one.gpu,
+            batch_size=one.batch_size,
+            steps=steps,
+            guidance=guidance,
+            text=first,
+            denoise=one,
+            image=last,
+        )
+        for first, one, last in zip(text.estimates, denoise.estimates, image.estimates, strict=True)
+    )
+    return found, denoise
+
+
+def _estimated(request: EstimateRequest, hub: HubModel, progress: Callable[[str], None]) -> Answer:
+    """Estimate one call of a preset, compiled by XLA as ``generate`` of KerasHub is."""
+    assert isinstance(request.workload, Workload)
+    asked = replace(
+        request,
+        workload=replace(request.workload, hub=hub),
+        batch_size=request.batch_size or request.global_batch_size or 1,
+        global_batch_size=0,
+        execution=request.execution or "xla",
+    )
+    return estimate(asked, progress=progress)
 
 
 def _workload(request: EstimateRequest) -> Workload:
@@ -99,8 +175,8 @@ def _language_model(workload: Workload, prompt_tokens: int, new_tokens: int) -> 
             why=f"prompt and new tokens together are {hub.longest:,} at most",
             remedy=f"give --new-tokens {max(1, hub.longest - prompt_tokens)} or a shorter prompt",
         )
-    if hub.fine_tune.sequence_length or hub.fine_tune.task == "classifier":
-        name = "--seq" if hub.fine_tune.sequence_length else "--task classifier"
+    if hub.fine_tune.sequence_length or hub.fine_tune.task not in ("", "causal_lm"):
+        name = "--seq" if hub.fine_tune.sequence_length else f"--task {hub.fine_tune.task}"
         raise UsageError(f"{name} does not go with --prompt", remedy="leave one of them out")
     return hub
 

@@ -1,4 +1,4 @@
-"""What generating text takes, in words: the answer first, units on every number."""
+"""What generating text or images takes, in words: the answer first, units on every number."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import json
 from dataclasses import replace
 
 from tests.advice import GIB, estimate, exactly
-from tests.core.choose.test_text_generation import generation
+from tests.core.choose.test_generating import generation, images
 from tests.view.choose.test_estimate_text import TRACE
 
-from tfdyno.view.choose.text_generation_text import text_generation_document, text_generation_text
+from tfdyno.view.choose.generating_text import (
+    image_generation_document,
+    image_generation_text,
+    text_generation_document,
+    text_generation_text,
+)
 from tfdyno.words.base.language import speaking
 
 MADE = generation()
@@ -64,3 +69,34 @@ def test_it_is_told_in_chinese() -> None:
     with speaking("zh"):
         text = text_generation_text([MADE], PREFILL, NAMES)
     assert text.startswith("gpt2_base_en 在 L4 上由 512 个 token 的提示生成 100 个 token")
+
+
+def test_images_are_told_with_their_steps_and_how_many_a_minute_makes() -> None:
+    step = replace(TRACE, title="stable_diffusion_3_medium, one step of diffusion")
+    told = " ".join(image_generation_text([images()], step, NAMES).split())
+    assert told.startswith(
+        "stable_diffusion_3_medium on L4 makes 2 images at a time in 28 steps of diffusion, in "
+        "2.9 s (2.3 s to 3.6 s): 42 images per minute. Fits: 10.0 of 80 GiB, unverified on a "
+        "device."
+    )
+    assert "Each step works on two prompts" in told
+    one = replace(images(), batch_size=1, guidance=False)
+    alone = image_generation_text([one], step, NAMES)
+    assert alone.startswith("stable_diffusion_3_medium on L4 makes an image in 28 steps")
+    assert "two prompts" not in alone
+    with speaking("zh"):
+        chinese = image_generation_text([one], step, NAMES)
+    assert chinese.startswith("stable_diffusion_3_medium 在 L4 上以 28 步扩散生成一张图像")
+
+
+def test_the_json_of_images_has_the_three_calls() -> None:
+    found = json.loads(json.dumps(image_generation_document([images()], TRACE, ("A note.",))))
+    (one,) = found["generation"]
+    assert [one[name]["step_s"]["best"] for name in ("text", "denoise", "image")] == [
+        0.01,
+        0.1,
+        0.05,
+    ]
+    assert (one["steps"], one["guidance"], one["max_batch_size"]) == (28, True, 800)
+    assert found["denoise_trace"]["title"] == TRACE.title
+    assert found["notes"] == ["A note."]

@@ -1,4 +1,4 @@
-"""jobs/choose/text_generation: KerasHub's two calls as steps, and what is refused before."""
+"""jobs/choose/generate: KerasHub's own calls as steps, and what is refused before."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tfdyno.catalog.gpus import find
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import FineTune
 from tfdyno.jobs.choose.estimate import EstimateRequest
+from tfdyno.jobs.choose.generate import image_generation, makes_images, text_generation
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.jobs.choose.text_generation import text_generation
 
 hub = pytest.mark.skipif(find_spec("keras_hub") is None, reason="KerasHub is not installed")
 L4 = find("l4")
@@ -74,3 +74,40 @@ def test_a_language_model_fills_its_cache_and_makes_tokens_with_it() -> None:
 def test_a_model_without_a_cache_generates_nothing() -> None:
     with pytest.raises(UsageError, match="how keras_hub:bert_tiny_en_uncased generates text is"):
         text_generation(asked("bert_tiny_en_uncased"), prompt_tokens=8, new_tokens=8)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [asked(), replace(asked("stable_diffusion_3_medium"), replicas=(2,)),
+     asked("stable_diffusion_3_medium", task="backbone")],
+)  # fmt: skip
+def test_what_makes_no_images_on_one_card_is_refused_before_any_work(
+    request_: EstimateRequest,
+) -> None:
+    with pytest.raises(UsageError, match=r"^--diffusion-steps is for a preset of KerasHub"):
+        image_generation(request_, steps=28, guidance=True)
+
+
+def test_the_number_of_steps_is_one_at_least() -> None:
+    assert makes_images(asked("stable_diffusion_3_medium"))
+    with pytest.raises(UsageError, match=r"^diffusion steps 0"):
+        image_generation(asked("stable_diffusion_3_medium"), steps=0, guidance=True)
+
+
+@hub
+@pytest.mark.tf
+@pytest.mark.slow
+def test_a_second_prompt_doubles_the_work_of_each_step() -> None:
+    request = asked("stable_diffusion_3_medium")
+    (guided,), step = image_generation(request, steps=28, guidance=True)
+    (alone,), _ = image_generation(request, steps=28, guidance=False)
+    assert step.trace.title == "stable_diffusion_3_medium, one step of diffusion"
+    assert alone.denoise.flops_per_step == pytest.approx(
+        guided.denoise.flops_per_step / 2, rel=0.01
+    )
+    assert alone.text.flops_per_step == pytest.approx(guided.text.flops_per_step)
+    # A pass reads the transformer's 2.08 thousand million parameters once for each of 4,096 pieces
+    # of the picture, of which the prompt makes 4,250 places; attention comes on top.
+    assert alone.denoise.flops_per_step > 2 * 2.0e9 * 4096
+    # Every weight stays on the card, in two bytes each.
+    assert guided.device_memory_bytes.best > 2 * 2.987e9
