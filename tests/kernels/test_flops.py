@@ -140,3 +140,30 @@ def test_the_operands_type_decides_the_unit() -> None:
         mode="infer",
     )
     assert [kernel.dtype for kernel in of_kind(made, "gemm")] == ["bf16"]
+
+
+@pytest.mark.parametrize(("how", "share"), [("", 1.0), (".causal", 0.5)])
+def test_fused_attention_multiplies_each_pair_twice_and_five_times_backward(
+    how: str, share: float
+) -> None:
+    batch, queries, keys, heads, shared, width = 37, 128, 256, 8, 2, 64
+
+    def step(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        kept = jax.ShapeDtypeStruct((batch, heads, queries), jnp.float32)
+        out = jax.ShapeDtypeStruct(q.shape, q.dtype)
+        done, stats = jax.ffi.ffi_call(f"tfdyno.attention.forward{how}", (out, kept))(q, k, v)
+        (back,) = jax.ffi.ffi_call(f"tfdyno.attention.backward{how}", (out,))(q, k, v, done, stats)
+        return back
+
+    few = (batch, keys, shared, width)
+    made = program(step, ("input", (batch, queries, heads, width)), ("input", few), ("input", few))
+    forward, backward = of_kind(made, "attention")
+    pairs = share * batch * heads * queries * keys
+    assert forward.flops.at(batch) == 2 * 2 * pairs * width
+    assert backward.flops.at(batch) == 2 * 5 * pairs * width
+    assert forward.dims["key_heads"] == (shared,)
+    assert forward.dims_scaled == ("batch",)
+    # Queries, keys and values are read, results and what is kept of each query are written.
+    one = batch * queries * heads * width * 4
+    assert forward.read_bytes.at(batch) == one + 2 * batch * keys * shared * width * 4
+    assert forward.write_bytes.at(batch) == one + batch * heads * queries * 4

@@ -1,75 +1,29 @@
-"""Seconds of fused attention, which keeps its scores on the chip, from what measured kernels reach.
-
-Blocks of ``block`` queries of one head meet all keys; each score costs its products on the tensor
-cores and one exponential on the special function units, one after the other:
+"""Seconds of whole kernels of fused attention, as the benchmark of the measured ones saw them.
 
     t = floor + (C^p + M^p)^(1/p)
-    C = sqrt(lone^2 + (blocks / SM)^2) scores (FLOPs / (peak_ratio peak / SM) + 1 / (exp clock))
     M = (queries and results + keys and values) bytes / (bandwidth_ratio bandwidth)
 
-with blocks = batch heads ceil(queries / block), scores = block keys, or block (keys + block) / 2
-under a causal mask, and FLOPs = 4 head_dim a score. The constants and their errors are the rows
-``attention`` of ``catalog/data/product_rates.toml``.
+C is ``tfdyno.model.time.attention``'s.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tfdyno.core.choose.product_rates import ProductRate
+from tfdyno.model.time.attention import attention_compute_seconds
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tfdyno.core.choose.product_rates import ProductLaw, ProductRates
+    from tfdyno.model.time.attention import AttentionCard, Attentions
 
     Floats = NDArray[np.float64]
 
-PRODUCTS = 2.0
-"""Products of one head_dim for every score."""
 TENSORS = 2.0
 """Tensors as large as the queries that pass through memory, and as many as large as the keys."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Attentions:
-    """Fused attentions of one program; arrays of one length."""
-
-    batch: Floats
-    heads: Floats
-    key_heads: Floats
-    """Heads of the keys and values; fewer than ``heads`` where queries share them."""
-    head_dim: Floats
-    queries: Floats
-    keys: Floats
-    causal: NDArray[np.bool_]
-    """Whether a query meets only the keys up to its own place."""
-    element_bytes: Floats
-
-    @property
-    def scores(self) -> Floats:
-        """Pairs of a query and a key that meet."""
-        met = np.where(self.causal, 0.5, 1.0) * self.queries * self.keys
-        return self.batch * self.heads * met
-
-    @property
-    def flops(self) -> Floats:
-        """FLOPs of the forward pass: two products of two FLOPs per multiply-add."""
-        return 2.0 * PRODUCTS * self.head_dim * self.scores
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionCard:
-    """One card as fused attention sees it."""
-
-    sm_count: int
-    peak_flops_per_s: float
-    clock_hz: float
-    """The clock of the special function units."""
-    bandwidth_bytes_per_s: float
-    rate: ProductRate
 
 
 def attention_seconds(attentions: Attentions, card: AttentionCard, rates: ProductRates) -> Floats:
@@ -78,21 +32,6 @@ def attention_seconds(attentions: Attentions, card: AttentionCard, rates: Produc
     bandwidth = card.rate.bandwidth_ratio * card.bandwidth_bytes_per_s
     memory_s = attention_bytes(attentions) / bandwidth
     return together(compute_s, memory_s, card.rate.floor_s, rates.law)
-
-
-def attention_compute_seconds(
-    attentions: Attentions, card: AttentionCard, rates: ProductRates
-) -> Floats:
-    """Return seconds of the arithmetic alone: C of the module's first lines."""
-    block = rates.attention.block
-    s_per_flop = card.sm_count / (card.rate.peak_ratio * card.peak_flops_per_s)
-    s_per_score = 2.0 * PRODUCTS * attentions.head_dim * s_per_flop + 1.0 / (
-        rates.attention.exp_per_clock * card.clock_hz
-    )
-    blocks = attentions.batch * attentions.heads * np.ceil(attentions.queries / block)
-    fill = np.hypot(rates.law.lone_tiles, blocks / card.sm_count)
-    met = np.where(attentions.causal, (attentions.keys + block) / 2.0, attentions.keys)
-    return np.asarray(fill * block * met * s_per_score)
 
 
 def attention_bytes(attentions: Attentions) -> Floats:

@@ -12,8 +12,8 @@ import numpy as np
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.choose.hardware import Gpu
+from tfdyno.model.time.attention import Attentions
 from tfdyno.model.time.products import Products
-from tfdyno_truth.attention import Attentions
 from tfdyno_truth.rows import TRUTH
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from tfdyno.core.choose.product_rates import ProductRate
+from tfdyno.model.time.attention import AttentionCard
 from tfdyno.model.time.peaks import peak_flops_per_s
 from tfdyno.model.time.products import ProductCard, compute_seconds, rate_of
-from tfdyno_truth.attention import AttentionCard, attention_bytes, attention_seconds, together
+from tfdyno_truth.attention import attention_bytes, attention_seconds, together
 from tfdyno_truth.product_rows import XLA, bench_memory_s, read_attention, read_products
 from tfdyno_truth.product_scores import (
     Errors,

@@ -1,4 +1,1 @@
-"""A train step as kernels and buffers of a GPU, which is the core of tfdyno; needs no framework.
-
-Others use ``graph``, ``launch``, ``layers``, ``records``; the rest is private.
-"""
+"""A train step as kernels and buffers of a GPU, which is the core of tfdyno; needs no framework."""

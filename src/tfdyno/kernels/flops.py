@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from tfdyno.kernels.graph import Graph, Node
 
 
+ATTENTION = "tfdyno.attention"
+"""What the target of a call begins with that stands for fused attention in a traced step."""
+BACKWARD, CAUSAL = ".backward", ".causal"
+"""What more it says of such a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class LibraryWork:
     """What one library call computes."""
@@ -51,6 +57,31 @@ def matrix_product_work(graph: Graph, node: Node) -> tuple[int, dict[str, tuple[
     columns = prod(size for i, size in enumerate(right) if i not in (*right_batch, *right_sum))
     flops = 2 * batch * rows * columns * inner
     return flops, {"m": (rows,), "n": (columns,), "k": (inner,), "batch": (batch,)}
+
+
+def attention_work(graph: Graph, node: Node) -> tuple[int, dict[str, tuple[int, ...]]]:
+    """Return FLOPs (two per multiply-add) and sizes of fused attention, forward or backward.
+
+    Queries are (batch, tokens, heads, width), keys the same with heads that several of the queries
+    may share. The forward pass multiplies queries by keys and weights by values; the backward pass
+    computes the scores again and has four gradients. A causal one meets half of the pairs.
+    """
+    batch, queries, heads, width = graph.values[node.operands[0]].type.shape
+    _, keys, key_heads, _ = graph.values[node.operands[1]].type.shape
+    target = node.attributes["target"]
+    causal, products = CAUSAL in target, 5 if BACKWARD in target else 2
+    pairs = batch * heads * queries * keys // (2 if causal else 1)
+    dims: dict[str, tuple[int, ...]] = {
+        "batch": (batch,),
+        "heads": (heads,),
+        "key_heads": (key_heads,),
+        "head_dim": (width,),
+        "queries": (queries,),
+        "keys": (keys,),
+        "causal": (int(causal),),
+        "products": (products,),
+    }
+    return 2 * products * pairs * width, dims
 
 
 def _of_data(graph: Graph, node: Node, direction: Direction) -> LibraryWork:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from tfdyno.core.base.interval import Scaled
 from tfdyno.core.choose.program import Direction, Kernel, KernelKind, Phase
-from tfdyno.kernels.flops import convolution_work, matrix_product_work
+from tfdyno.kernels.flops import (
+    ATTENTION,
+    attention_work,
+    convolution_work,
+    matrix_product_work,
+)
 from tfdyno.kernels.graph import INPUT_ROLES, Graph, Node, depends_on_roles
 from tfdyno.kernels.launch import (
     CHEAP,
@@ -48,6 +53,7 @@ TARGETS: tuple[tuple[str, KernelKind], ...] = (
     ("threefry", "random"),
     ("TopK", "sort"),
     ("top_k", "sort"),
+    (ATTENTION, "attention"),
 )
 """Part of a custom call's target -> kind."""
 
@@ -213,7 +219,7 @@ class KernelMaker:
 
     def dtype(self, node: Node, kind: KernelKind) -> str:
         """Return the operand's element type of a library call, else that of the result."""
-        library = kind in {"convolution", "gemm"}
+        library = kind in {"convolution", "gemm", "attention"}
         value = node.operands[0] if library else node.results[0]
         return self.graph.values[value].type.dtype
 
@@ -235,6 +241,10 @@ class KernelMaker:
             grows = tuple(name for name, size in dims.items() if self.sizes.grows(prod(size)))
             direction = _gemm_direction(phase, "k" in grows)
             return self.sizes.scaled(count, count // 2), direction, dims, grows
+        if kind == "attention":
+            count, dims = attention_work(self.graph, node)
+            grows = ("batch",) if self.sizes.grows(dims["batch"][0]) else ()
+            return self.sizes.scaled(count, dims["batch"][0]), "", dims, grows
         dims = {}
         if kind == "window":
             dims = {name: node.attributes[name] for name in ("window", "stride")}

@@ -23,6 +23,7 @@ KernelKind = Literal[
     "scan",  # cumulative sums and other sequential windows
     "random",
     "collective",
+    "attention",  # fused; dims batch, heads, key_heads, head_dim, queries, keys, causal, products
     "recurrent",  # time steps of a recurrent layer in cuDNN; dims steps, n, hidden, gates
     "other",
 ]

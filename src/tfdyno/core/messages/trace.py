@@ -51,6 +51,10 @@ class QuickPrograms:
     """As Keras 3 does on TensorFlow, whose layers are made of plain operations; None for software
     before it."""
     per_primitive_widened: Program | None = None
+    fused_attention: Program | None = None
+    """As XLA runs it under JAX on cards where cuDNN fuses attention; None: nothing is fused."""
+    wide_attention: Program | None = None
+    """The same for cards whose cuDNN takes wider heads; None: as ``fused_attention``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -182,6 +182,8 @@ def computing_once(predictor: Predictor) -> Predictor:
             program=without(traced.program),
             per_op=without(traced.per_op),
             per_primitive=traced.per_primitive and without(traced.per_primitive),
+            fused_attention=traced.fused_attention and without(traced.fused_attention),
+            wide_attention=traced.wide_attention and without(traced.wide_attention),
             widened=traced.widened and without(traced.widened),
             per_op_widened=traced.per_op_widened and without(traced.per_op_widened),
             per_primitive_widened=(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.clusters import cluster_of, find_network
-from tfdyno.catalog.families import family_of, keeps_dear
+from tfdyno.catalog.families import family_of
 from tfdyno.catalog.links import find_link
 from tfdyno.catalog.time_model import memory_model, time_model
 from tfdyno.core.base import settings
@@ -17,9 +17,11 @@ from tfdyno.core.choose.hardware import CPU_VENDOR, VENDOR
 from tfdyno.core.choose.program import Program
 from tfdyno.core.choose.recalibration import Anchor, Recalibration
 from tfdyno.jobs.choose._anchors import anchors_for, subject_of
+from tfdyno.jobs.choose._programs import FUSED, fuses_attention, quick_program
 from tfdyno.jobs.choose.trace import Traced, trace
 from tfdyno.jobs.machine.card_files import Sweeps, stored_sweeps
 from tfdyno.jobs.machine.wheels import supported
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,8 +108,8 @@ class Predictor(StepSettings):
 
         model = self.model_for(gpu, replicas)
         execution = self.execution_on(gpu, replicas)
-        quick = self._quick(gpu, execution)
-        held = self._quick(gpu) if execution == "eager-torch" else quick
+        quick = quick_program(self.traced, gpu, execution)
+        held = quick_program(self.traced, gpu) if execution == "eager-torch" else quick
         # what XLA's compiler says holds for XLA only
         compiled = self._compiled(gpu, size) if execution == "xla" else None
         settled = (self._proof(gpu, size) if execution == "xla" else None) or compiled
@@ -136,6 +138,8 @@ class Predictor(StepSettings):
         )
         if gpu.vendor != CPU_VENDOR and not is_torch:
             found = replace(found, copy_s=copy_s(found, self.traced.software, model.swept))
+        if execution == "xla" and fuses_attention(self.traced, gpu):
+            found = replace(found, warnings=(*found.warnings, say(FUSED)))
         found = recalibrated(found, self.recalibration(gpu, replicas=replicas))
         return replace(found, fit_step_s=fit_step_s(found))
 
@@ -166,13 +170,19 @@ class Predictor(StepSettings):
     def program_for(self, gpu: Gpu, replicas: int = 1) -> Program:
         """Return the compiled program that serves the card, else the quick one."""
         execution = self.execution_on(gpu, replicas)
-        compiled = self.exact.get(family_name(gpu)) if self.exact and execution == "xla" else None
-        return compiled or self._quick(gpu, execution)
+        compiled = self._compiled_at_all(gpu) if execution == "xla" else None
+        return compiled or quick_program(self.traced, gpu, execution)
 
     def _compiled(self, gpu: Gpu, batch_size: int) -> Program | None:
         """Return the program of the card's family, where it holds at the batch."""
-        program = self.exact.get(family_name(gpu)) if self.exact else None
+        program = self._compiled_at_all(gpu)
         return program if program and (program.marker or program.batch_size == batch_size) else None
+
+    def _compiled_at_all(self, gpu: Gpu) -> Program | None:
+        """Return the program of the card's family, unless cuDNN does there what it leaves out."""
+        if not self.exact or fuses_attention(self.traced, gpu):
+            return None
+        return self.exact.get(family_name(gpu))
 
     def _proof(self, gpu: Gpu, batch_size: int) -> Program | None:
         """Return the program compiled at the very batch for this much memory.
@@ -186,22 +196,6 @@ class Predictor(StepSettings):
             if keeps or memory_bytes == gpu.usable_memory_bytes:
                 return program
         return None
-
-    def _quick(self, gpu: Gpu, execution: str = "xla") -> Program:
-        from tfdyno.model.time.peaks import has_bfloat16
-
-        traced = self.traced
-        if gpu.vendor == CPU_VENDOR:
-            return _on_cpus(traced)
-        narrow, wide = traced.program, traced.widened
-        if execution in settings.BY_OPERATION:
-            narrow, wide = traced.per_op, traced.per_op_widened
-        primitive = execution in time_model(traced.software.generation).kernel_executions
-        if execution == "graph" and primitive and traced.per_primitive:
-            narrow, wide = traced.per_primitive, traced.per_primitive_widened
-        program = narrow if wide is None or has_bfloat16(gpu) else wide
-        kept = program.buffers.kept if keeps_dear(gpu) else None
-        return replace(program, buffers=kept) if kept else program
 
     def execution_for(self, replicas: int) -> str:
         """Return what Keras does: its own choice on one device, graph under a strategy.
@@ -247,26 +241,6 @@ class Predictor(StepSettings):
             network=self.network,
             gpus_per_node=self.gpus_per_node,
         )
-
-
-def _on_cpus(traced: Traced) -> Program:
-    """Return the step as TensorFlow runs its graph on CPUs; raises ``UsageError`` if unknown."""
-    from tfdyno.model.time.calibrate.cpu_law import on_cpus
-
-    program = traced.per_primitive
-    if program is None or traced.software.framework != "tensorflow":
-        raise UsageError(
-            f"{traced.software.name} is not estimated on processors",
-            why="what was swept is the graph of TensorFlow with Keras 3",
-            remedy="leave --tf and --backend out",
-        )
-    if any(one.kind == "recurrent" for one in program.kernels):
-        raise UsageError(
-            f"{traced.trace.title} is not estimated on processors",
-            why="its recurrent layers are known as cuDNN runs them only",
-            remedy="measure it: tfdyno bench",
-        )
-    return replace(program, kernels=on_cpus(program.kernels))
 
 
 def predictor_for(

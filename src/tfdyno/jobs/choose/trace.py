@@ -82,6 +82,10 @@ class Traced:
     """The program of Keras 3 on TensorFlow: one operation after another, of which layers are made;
     None for software before it."""
     per_primitive_widened: Program | None = None
+    fused_attention: Program | None = None
+    """The program under JAX on cards where cuDNN fuses attention; None: nothing is fused."""
+    wide_attention: Program | None = None
+    """The same on cards whose cuDNN takes wider heads; None: as ``fused_attention``."""
     software: Software = field(default_factory=newest)
     """Release that the programs are of and that estimates are for."""
     estimates: dict[object, Estimate] | None = field(default=None, compare=False, repr=False)

@@ -26,7 +26,7 @@ from tfdyno.core.choose.explanation import (
 from tfdyno.core.choose.program import Kernel, Program
 from tfdyno.model.time import step
 from tfdyno.model.time.kernel_law import compute_constants, cuda_constants, on_cuda_cores
-from tfdyno.model.time.kernel_table import LIBRARY_KINDS, CostClass, KernelTable
+from tfdyno.model.time.kernel_table import LIBRARY_KINDS, ON_UNITS, CostClass, KernelTable
 from tfdyno.model.time.law_terms import LANES, lanes, law_terms
 from tfdyno.model.time.terms import Pricing, Work, peak_of, route_name, terms_of
 from tfdyno.model.time.timing import Timing
@@ -206,7 +206,7 @@ def _price(group: _Group, basis: Basis, step_s: float) -> KernelPrice:
         terms = law_terms(group.members, group.first.dtype, work, basis.timing, pricing)
     else:
         terms = terms_of(group.cost_class, work, pricing)
-    library = group.cost_class.kind in LIBRARY_KINDS
+    library = group.cost_class.kind in ON_UNITS
     compute = next((term for term in terms if library and term.cause == "compute"), None)
     by_cause: defaultdict[str, float] = defaultdict(float)
     for term in terms:

@@ -61,7 +61,7 @@ def model_family(table: KernelTable) -> str:
     flops = _by_class(table, table.flops)
     traffic = _by_class(table, table.traffic_bytes)
     convolution = np.array([c.kind == "convolution" for c in table.classes], dtype=bool)
-    gemm = np.array([c.kind == "gemm" for c in table.classes], dtype=bool)
+    gemm = np.array([c.kind in ("gemm", "attention") for c in table.classes], dtype=bool)
     depthwise = np.array([c.shape == "depthwise" for c in table.classes], dtype=bool)
     total = float(flops.sum())
     if total <= LIBRARY_SHARE * float(traffic.sum()):

@@ -6,7 +6,8 @@ A kernel takes ::
 
 because arithmetic and traffic overlap; launches are hidden by CUDA graphs, so the floor is what the
 smallest kernel takes. Products are priced by what measured products reach
-(``model.time.products``), a convolution as the product that it is (batch x places by output
+(``model.time.products``), fused attention by what measured attention does
+(``model.time.attention``), a convolution as the product that it is (batch x places by output
 channels by window x input channels), all else by its bytes and by the operations on its elements.
 """
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfdyno.model.time.attention import kernel_seconds
 from tfdyno.model.time.kernel_table import LIBRARY_KINDS, KernelTable, kept_by_kernels
 from tfdyno.model.time.law_classes import LawClass, classed
 from tfdyno.model.time.parts import memory_constant
@@ -112,6 +114,10 @@ def work_of(
     if len(turned):
         sizes = _product_sizes(program.kernels, grown)[turned]
         cuda[turned] = _products(sizes, gpu, "fp32", rates, clock_ratio)
+    fused = by_class.attention
+    if len(fused):
+        kernels = [program.kernels[index] for index in fused]
+        compute[fused] = kernel_seconds(kernels, grown, gpu, rates, clock_ratio)
     for unit, chosen in by_class.by_peak:
         rate = peak_flops_per_s(gpu, unit) * clock_ratio
         compute[chosen] = each.executed_flops[chosen] / launches[chosen] / rate
@@ -165,6 +171,8 @@ def _sizes(kernel: Kernel, grown: float) -> tuple[float, float, float, float]:
 def compute_constants(one: LawClass) -> tuple[str, ...]:
     """Name the constants whose product is the share that a class reaches of its full rate."""
     cost = one.cost
+    if cost.kind == "attention":
+        return ()
     if cost.kind not in LIBRARY_KINDS:
         return ("u_elements",)
     if cost.shape in ("depthwise", "grouped"):

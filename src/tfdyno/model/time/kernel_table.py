@@ -25,6 +25,8 @@ KEPT = 12
 """Answers of a function that are kept, by the kernels and the rest of what it was asked: those
 of a workload on all cards."""
 LIBRARY_KINDS = ("convolution", "gemm")
+ON_UNITS = (*LIBRARY_KINDS, "attention")
+"""Kinds whose arithmetic is products, for which a card has units."""
 NARROW_CHANNELS = 8
 """A convolution with so few channels on one side leaves most of a tensor-core tile empty."""
 DEPTHWISE_CHANNELS_PER_GROUP = 1
@@ -157,8 +159,8 @@ def table_of_kernels(kernels: tuple[Kernel, ...]) -> KernelTable:
 
 def class_of(kernel: Kernel) -> CostClass:
     """Return the cost class of a kernel; only library kernels differ by dtype and direction."""
-    if kernel.kind == "gemm":
-        return CostClass(kind="gemm", dtype=kernel.dtype)
+    if kernel.kind in ("gemm", "attention"):
+        return CostClass(kind=kernel.kind, dtype=kernel.dtype)
     if kernel.kind != "convolution":
         return CostClass(kind=kernel.kind, shape=fusion_shape(kernel))
     return CostClass("convolution", kernel.dtype, kernel.direction, convolution_shape(kernel))

@@ -62,6 +62,7 @@ class Classed(NamedTuple):
     by_peak: tuple[tuple[Unit, Indices], ...]
     """Those of them that are priced by the peak of a unit instead of as products."""
     turned: Indices
+    attention: Indices
     in_loops: Booleans
 
 
@@ -131,6 +132,7 @@ def _classes(
         by_unit=_by_unit(units),
         by_peak=_by_unit(own),
         turned=_fixed(np.flatnonzero([one.turned for one in classes]), np.intp),
+        attention=_fixed(np.flatnonzero([one.kind == "attention" for one in kernels]), np.intp),
         in_loops=_fixed([kernel.repeats > 1 for kernel in kernels], bool),
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfdyno.core.choose.explanation import Factor, Peak
 from tfdyno.model.time import kernel_law
-from tfdyno.model.time.kernel_table import LIBRARY_KINDS
+from tfdyno.model.time.kernel_table import LIBRARY_KINDS, ON_UNITS
 from tfdyno.model.time.kernel_time import peak_unit
 from tfdyno.model.time.parts import memory_parts
 from tfdyno.model.time.peaks import peak_flops_per_s
@@ -106,7 +106,7 @@ def _compute(
     paid_s: float, pricing: Pricing, *, cuda: bool,
 ) -> Term:  # fmt: skip
     gpu, model = pricing.gpu, pricing.time_model
-    if one.cost.kind in LIBRARY_KINDS:
+    if one.cost.kind in ON_UNITS:
         unit = peak_unit(gpu, dtype, tf32_allowed=pricing.tf32_allowed)
         unit = "fp32" if cuda or one.cost.shape == "depthwise" else unit
         peak, rate = str(unit), peak_flops_per_s(gpu, unit)

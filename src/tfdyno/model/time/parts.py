@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tfdyno.model.time.kernel_table import LIBRARY_KINDS
+from tfdyno.model.time.kernel_table import LIBRARY_KINDS, ON_UNITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -149,7 +149,7 @@ def memory_constant(cost_class: CostClass) -> str:
     """Name of the constant that is the share of the bandwidth which a class reaches."""
     if cost_class.shape == "depthwise":
         return "e_depthwise"
-    if cost_class.kind in LIBRARY_KINDS:
+    if cost_class.kind in ON_UNITS:
         return "e_library"
     if cost_class.kind == "reduce" and cost_class.shape == "rows":
         return "e_rows"

@@ -8,6 +8,8 @@ import hashlib
 import io
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, failure_of
@@ -38,9 +40,13 @@ class _Step:
     """A lowered step and the batch it was lowered at."""
 
     lowered: Any
+    again: Callable[[], Any]
+    """Lowers it once more."""
     batch_size: int
     marker: int
     notes: tuple[str, ...]
+    fusable: bool
+    """Whether some cards fuse attention in it."""
 
 
 def handle(request: TraceStep, progress: child.Progress) -> StepTraced:
@@ -103,6 +109,12 @@ def trace_jax(request: TraceStep, progress: child.Progress) -> StepTraced:
 
         progress("counting its operations")
         programs = programs_of(step.lowered.module, trace, request.lowering)
+        if step.fusable and request.lowering == "jax":
+            from tfdyno.runtime.trace.fused_attention import fused_programs
+
+            with weightless():
+                found = fused_programs(step.again, trace, request.lowering)
+            programs = dataclasses.replace(programs, **found)
     return StepTraced(trace=trace, files=files_used(workload.reference), programs=programs)
 
 
@@ -166,25 +178,36 @@ def _lowered(
     lowering: Lowering,
 ) -> _Step:
     """Return the first batch and size that works: the marker's, then the script's own."""
+    from tfdyno.runtime.trace.fused_attention import WITHOUT, attention_on
     from tfdyno.runtime.trace.step_jax import lower_step
 
     model, reasons = subject.model, []
     own = subject.data.batch_size if subject.data else 0
     with user_code(subject.title):
         tries = batches(subject, workload)
+    on_card = partial(attention_on, WITHOUT) if lowering == "jax" else contextlib.nullcontext
     for batch in tries:
         for size, marker, notes in sizes(model, batch, asked, own):
+            again = partial(
+                lower_step,
+                model,
+                batch,
+                batch_size=size,
+                mode=workload.mode,
+                remat=workload.remat,
+                lowering=lowering,
+            )
             try:
-                lowered = lower_step(
-                    model,
-                    batch,
+                with on_card() as seen:
+                    lowered = again()
+                return _Step(
+                    lowered=lowered,
+                    again=again,
                     batch_size=size,
-                    mode=workload.mode,
-                    remat=workload.remat,
-                    lowering=lowering,
+                    marker=marker,
+                    notes=batch.notes + notes,
+                    fusable=bool(seen and seen.possible),
                 )
-                told = batch.notes + notes
-                return _Step(lowered=lowered, batch_size=size, marker=marker, notes=told)
             except TfdynoError:
                 raise
             except Exception as failure:

@@ -46,6 +46,17 @@ def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> 
     return replace(made, widened=fused, per_op_widened=by_layer, per_primitive_widened=by_primitive)
 
 
+def fused_program(module: ir.Module, trace: Trace, lowering: Lowering) -> Program:
+    """Return the program as XLA runs it, of a step that is lowered for other cards than ``trace``.
+
+    Raises:
+        ToolError: As ``program_of``.
+    """
+    with nothing_collected():
+        graph, plain = read_graph(module, lowering), read_graph(module)
+        return _traced_program(graph, trace, by_operation=False, held=plain)
+
+
 def _programs(lowered: Graph, step: Graph, trace: Trace) -> tuple[Program, Program, Program | None]:
     fused = _traced_program(lowered, trace, by_operation=False, held=step)
     by_layer = _traced_program(step, trace, by_operation=True)

@@ -87,6 +87,16 @@ def _sizes(price: KernelPrice) -> list[str]:
                 n=dims["n"],
             )
         ]
+    if price.kind == "attention" and "queries" in dims:
+        return [
+            say(
+                "{queries} by {keys} tokens, {heads} heads of {width}",
+                queries=dims["queries"],
+                keys=dims["keys"],
+                heads=dims["heads"],
+                width=dims["head_dim"],
+            )
+        ]
     if price.kind == "convolution" and {"cin", "cout"} <= set(dims):
         stride = price.dims.get("stride", ())
         return [

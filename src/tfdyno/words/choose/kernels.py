@@ -25,6 +25,7 @@ KINDS = {
     "scan": say_later("scans"),
     "random": say_later("random numbers"),
     "collective": say_later("collectives"),
+    "attention": say_later("fused attention"),
     "recurrent": say_later("steps of recurrent layers"),
     "other": say_later("other kernels"),
 }
