@@ -105,7 +105,8 @@ def test_a_server_of_text_is_told_as_json(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--replicas", "2"], "--replicas is nothing that --render vllm looks at"),
+        (["--cpus", "2"], "--cpus is nothing that --render vllm looks at"),
+        (["--replicas", "2"], "--replicas is for a cluster, and it has to find the model"),
         (["--max-delay-ms", "3"], "--max-delay-ms is nothing that --render vllm looks at"),
         (["--token", "t"], "--token is nothing that --render vllm looks at"),
         (["--precision", "int3"], "--precision"),

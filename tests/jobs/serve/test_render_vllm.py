@@ -34,6 +34,18 @@ def test_a_preset_has_no_weights_yet_and_that_is_told(tmp_path: Path) -> None:
     assert found.notes[0].startswith("put the folder that tfdyno export --to huggingface writes")
 
 
+def test_a_cluster_with_storage_gets_a_file_too_and_is_told_how_to_start(tmp_path: Path) -> None:
+    asked = replace(LLAMA, output=tmp_path / "out", storage="pvc://models/llama", replicas="2")
+    found = render(asked)
+    assert found.files == ("compose.yaml", "kubernetes.yaml")
+    assert found.plan.replicas == 2
+    assert f"kubectl apply --filename {tmp_path}/out/kubernetes.yaml" in " ".join(found.notes)
+    wrong = replace(asked, output=tmp_path / "wrong", storage="s3://models")
+    with pytest.raises(UsageError, match="--storage s3://models names no claim"):
+        render(wrong)
+    assert not (tmp_path / "wrong").exists()
+
+
 def test_an_l4_holds_an_8b_in_bfloat16_and_more_requests_in_float8() -> None:
     plain, small = vllm_plan(LLAMA), vllm_plan(replace(LLAMA, precision="float8"))
     assert (plain.gpus, plain.precision) == (1, "bfloat16")
@@ -61,6 +73,12 @@ def test_a_card_without_bfloat16_computes_in_float16() -> None:
         ({"gpus": 3}, "3 cards cannot share"),
         ({"reference": "keras_hub:gemma3_1b", "card": "t4"}, "vLLM refuses Gemma 3 in float16"),
         ({"name": "a/b"}, "a/b"),
+        ({"replicas": "2"}, "--replicas is for a cluster, and it has to find the model; name its"),
+        ({"namespace": "text"}, "--namespace is for a cluster, and it has to find the model"),
+        (
+            {"storage": "pvc://models", "replicas": "2:4"},
+            "--replicas 2:4 is a range, and nothing scales vLLM here",
+        ),
         ({"reference": "keras_hub:hf://a/b"}, "keras_hub:hf://a/b is not on this machine"),
     ],
 )

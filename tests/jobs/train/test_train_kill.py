@@ -246,6 +246,29 @@ def test_on_jax_kills_change_nothing_for_other_data(
     assert learned(finished(training)) == learned(whole((kind,), *JAX))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("precision=mixed_float16", "clip_norm=0.5", "accumulation=4"),
+        ("precision=mixed_float16", "loss_scale=1024", "ema=0.9", "ema_overwrite=2"),
+        ("precision=float8", "remat=blocks"),
+        ("steps_per_execution=4", "deterministic=true", "input.prefetch=3", "input.cache=true"),
+    ],
+    ids=["accumulation", "average", "float8", "input"],
+)
+def test_on_jax_kills_under_a_recipe_change_nothing(
+    settings: tuple[str, ...], tmp_path: Path, whole: Callable[..., Training]
+) -> None:
+    """Together every setting that JAX takes; each kill falls within an epoch."""
+    options = (*JAX, *(word for setting in settings for word in ("--set", setting)))
+    training = Training(folder=tmp_path / "killed", kinds=("pipeline",), options=options)
+    chance = random.Random(SEED)
+    for epoch, number in ((1, 3), (4, 2)):
+        killed(training, random_moment("pipeline", epoch, number, chance))
+    assert learned(finished(training)) == learned(whole(("pipeline",), *options))
+
+
 def check_first(found: dict[str, Any], expected: dict[str, Any]) -> None:
     """The arrays alone are learned as by a script that trains on other data after them."""
     assert found["script"]["arrays"] == expected["script"]["arrays"]

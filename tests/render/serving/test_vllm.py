@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from tests.language_models import LLAMA_8B, PLAN
+from tests.render.serving.test_kubernetes import STRICT
 from tests.render.serving_plans import COMPOSE, checked_by_schemas
 
 from tfdyno.render.serving.images import vllm_image
 from tfdyno.render.serving.vllm import FLAGS, arguments, figures, flags, render_vllm
+
+if TYPE_CHECKING:
+    from tfdyno.core.deploy.language_model import TextServerPlan
 
 
 def service(**changes: Any) -> dict[str, Any]:
@@ -74,6 +78,48 @@ def test_the_file_says_what_is_computed_assumed_and_not_measured() -> None:
     for words in ("8,030,261,248 parameters", "10 GiB to 12 GiB a card", "is assumed",
                   "Not measured: no vLLM was started"):  # fmt: skip
         assert words in text
+
+
+CLUSTER = replace(PLAN, storage="pvc://models/chat", namespace="text", replicas=3)
+
+
+def manifests(plan: TextServerPlan = CLUSTER) -> dict[str, dict[str, Any]]:
+    documents = yaml.safe_load_all(render_vllm(plan)["kubernetes.yaml"])
+    return {one["kind"]: one for one in documents}
+
+
+def test_a_cluster_has_files_where_it_finds_the_model() -> None:
+    assert list(render_vllm(PLAN)) == ["compose.yaml"]
+    found = manifests()
+    assert list(found) == ["Deployment", "Service", "PodDisruptionBudget"]
+    assert {one["metadata"]["namespace"] for one in found.values()} == {"text"}
+    assert found["Deployment"]["spec"]["replicas"] == 3
+    [container] = found["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == ["/model", *arguments(PLAN)]
+    assert container["resources"] == {"limits": {"nvidia.com/gpu": "2"}}
+    assert container["volumeMounts"][0]["subPath"] == "chat"
+    ports = found["Service"]["spec"]["ports"]
+    assert (ports[0]["port"], ports[0]["targetPort"]) == (8000, "http")
+
+
+def test_in_a_cluster_clients_always_send_a_token() -> None:
+    [container] = manifests()["Deployment"]["spec"]["template"]["spec"]["containers"]
+    token = container["env"][0]
+    assert token["name"] == "VLLM_API_KEY"
+    assert token["valueFrom"]["secretKeyRef"] == {"name": "chat-token", "key": "token"}
+    head = render_vllm(CLUSTER)["kubernetes.yaml"].splitlines()[0]
+    assert head == (
+        "# kubectl create secret generic chat-token --from-literal=token=TOKEN --namespace text"
+    )
+
+
+def test_a_new_pod_waits_for_the_cards_of_the_old_one() -> None:
+    spec = manifests()["Deployment"]["spec"]
+    assert spec["strategy"]["rollingUpdate"] == {"maxUnavailable": 1, "maxSurge": 0}
+
+
+def test_the_strict_schemas_of_kubernetes_take_the_file() -> None:
+    checked_by_schemas(STRICT, render_vllm(CLUSTER)["kubernetes.yaml"])
 
 
 def test_windows_are_told_as_not_counted() -> None:

@@ -77,8 +77,7 @@ _TEXT = ("card", "prompt", "new_tokens", "precision")
 """Options for a server of text alone."""
 _OWN = ("output", "size", "replicas", "gpus", "cpus", "memory", "image", "storage", "namespace",
         *_TEXT)  # fmt: skip
-_NOT_TEXT = ("size", "replicas", "cpus", "memory", "storage", "namespace", "max_delay_ms",
-             "max_queue", "deadline_ms")  # fmt: skip
+_NOT_TEXT = ("size", "cpus", "memory", "max_delay_ms", "max_queue", "deadline_ms")
 """Options that a server of text has no place for."""
 _SHARED = {"max_batch": 1, "max_delay_ms": 1e3, "max_queue": 1, "deadline_ms": 1e3, "port": 1}
 """Options of serving itself that a file takes over, with what turns them into the plan's unit."""
@@ -154,6 +153,9 @@ def _text_server(
         most_requests=own["max_batch"] if "max_batch" in typed else None,
         name=name,
         image=options.image or "",
+        storage=options.storage or "",
+        namespace=options.namespace or "",
+        replicas=options.replicas or "",
         **chosen,
     )
     return lambda heard: write(asked, heard=heard)

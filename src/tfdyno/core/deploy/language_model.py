@@ -71,3 +71,9 @@ class TextServerPlan:
     port: int
     host: str
     image: str
+    storage: str = ""
+    """``pvc://NAME/folder`` where a cluster finds the model; empty: no files for Kubernetes."""
+    namespace: str = ""
+    """Of Kubernetes; empty: the one that ``kubectl`` has."""
+    replicas: int = 1
+    """Pods, each with its cards."""

@@ -11,6 +11,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import HUB_PREFIX
 from tfdyno.core.deploy.language_model import LanguageModel, ServedPrecision, TextServerPlan
 from tfdyno.core.deploy.model_version import checked_name
+from tfdyno.core.deploy.serving_plan import replicas
 from tfdyno.jobs.serve.language_model import language_model
 from tfdyno.jobs.serve.render import Rendered, check_output, written
 from tfdyno.model.serving import text_server
@@ -49,6 +50,11 @@ class VllmRequest:
     port: int = PORT
     host: str = "127.0.0.1"
     image: str = ""
+    storage: str = ""
+    """``pvc://NAME/folder`` for a cluster; empty: none is meant."""
+    namespace: str = ""
+    replicas: str = ""
+    """Pods of the cluster; empty: one."""
 
 
 def render(
@@ -67,9 +73,15 @@ def render(
     if source:
         heard(f"copying {source}")
     written(asked.output, files, source, MODEL)
-    notes = () if source else (
-        f"put the folder that tfdyno export --to huggingface writes at {asked.output}/{MODEL}",
-    )  # fmt: skip
+    notes = []
+    if not source:
+        place = f"{asked.output}/{MODEL}"
+        notes.append(f"put the folder that tfdyno export --to huggingface writes at {place}")
+    if plan.storage:
+        notes.append(
+            f"for a cluster: kubectl apply --filename {asked.output}/kubernetes.yaml, which says "
+            f"how its token is made; {plan.storage} has to hold the model"
+        )
     return Rendered(
         output=str(asked.output),
         files=tuple(sorted(files)),
@@ -109,7 +121,29 @@ def vllm_plan(asked: VllmRequest) -> TextServerPlan:
         port=asked.port,
         host=asked.host,
         image=asked.image or vllm_image(),
+        storage=asked.storage,
+        namespace=asked.namespace,
+        replicas=_replicas(asked),
     )
+
+
+def _replicas(asked: VllmRequest) -> int:
+    """Return how many pods there are; raises ``UsageError``."""
+    if not asked.storage:
+        for name, given in (("--replicas", asked.replicas), ("--namespace", asked.namespace)):
+            if given:
+                raise UsageError(
+                    f"{name} is for a cluster, and it has to find the model",
+                    remedy="name its volume with --storage pvc://NAME/folder, or leave it out",
+                )
+    fewest, most = replicas(asked.replicas or "1")
+    if fewest != most:
+        raise UsageError(
+            f"--replicas {asked.replicas} is a range, and nothing scales vLLM here",
+            why="how many requests one answers in time was not measured",
+            remedy=f"give --replicas {fewest}",
+        )
+    return fewest
 
 
 def _tokens(asked: VllmRequest, model: LanguageModel) -> int:

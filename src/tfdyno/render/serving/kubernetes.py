@@ -18,6 +18,12 @@ DRAIN_S = 10
 """Between a pod's end being asked for and its server being told: so long may the cluster go on
 sending requests to it."""
 GRACE_S = 45
+SECURITY = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""What a container needs no more than."""
 UTILISATION_PERCENT = 70
 """The share of the CPUs that are asked for, where no rate is known to scale by."""
 METRIC = "tfdyno_requests_per_second"
@@ -86,11 +92,7 @@ def pod_spec(plan: ServingPlan) -> dict[str, Any]:
         "resources": resources(plan),
         **_probes(plan),
         "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(DRAIN_S)]}}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": SECURITY,
         "volumeMounts": [
             *(
                 {"name": name, "mountPath": path, "subPath": part or None, "readOnly": True}
@@ -217,13 +219,14 @@ def _probes(plan: ServingPlan) -> dict[str, Any]:
     else:
         ready, alive = "/v2/health/ready", "/v2/health/live"
     return {
-        "startupProbe": _asked(ready, every_s=5, failures=120),
-        "readinessProbe": _asked(ready, every_s=5, failures=1),
-        "livenessProbe": _asked(alive, every_s=10, failures=3),
+        "startupProbe": probe(ready, every_s=5, failures=120),
+        "readinessProbe": probe(ready, every_s=5, failures=1),
+        "livenessProbe": probe(alive, every_s=10, failures=3),
     }
 
 
-def _asked(path: str, *, every_s: int, failures: int) -> dict[str, Any]:
+def probe(path: str, *, every_s: int, failures: int) -> dict[str, Any]:
+    """Return what Kubernetes asks a container on its port ``http``, and how long it is patient."""
     return {
         "httpGet": {"path": path, "port": "http"},
         "periodSeconds": every_s,

@@ -1,4 +1,4 @@
-"""The plan of a text server as a compose file for vLLM."""
+"""The plan of a text server as a compose file for vLLM, and as manifests of Kubernetes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.core.deploy.serving_plan import dns_label
+from tfdyno.core.deploy.serving_plan import claim_of, dns_label
 from tfdyno.render.base.yaml_text import yaml_text
+from tfdyno.render.serving.kubernetes import DRAIN_S, GPU, SECURITY, probe
 from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
@@ -21,6 +22,12 @@ FOLDER = "/model"
 TOKEN = "VLLM_API_KEY"
 FLAGS = Path(__file__).parents[1] / "tables" / "vllm_flags.csv"
 """Options that are written, and where each is from."""
+SHARED_MEMORY = "2Gi"
+"""For what the processes of several cards tell each other."""
+GRACE_S = 120
+"""For requests that are being answered when a pod is to end."""
+LOAD_S = 1800
+"""The longest that loading a model may take."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -31,7 +38,13 @@ def flags() -> dict[str, str]:
 
 
 def render_vllm(plan: TextServerPlan) -> dict[str, str]:
-    """Return the compose file by its path; the model lies beside it, as ``model``."""
+    """Return the files by their paths: for compose, and for a cluster that has storage.
+
+    Beside the compose file the model lies as ``model``.
+
+    Raises:
+        UsageError: The storage is no claim, or the name none in Kubernetes.
+    """
     token = f"${{{TOKEN}:-}}"
     if plan.host not in LOOPBACK:
         token = f"${{{TOKEN}:?clients have to send a token, since {plan.host} is no loopback}}"
@@ -49,7 +62,94 @@ def render_vllm(plan: TextServerPlan) -> dict[str, str]:
         "deploy": {"resources": {"reservations": {"devices": [card]}}},
     }
     document = {"name": dns_label(plan.name), "services": {"vllm": service}}
-    return {"compose.yaml": yaml_text(document, head=_head(plan))}
+    files = {"compose.yaml": yaml_text(document, head=_head(plan))}
+    if plan.storage:
+        files["kubernetes.yaml"] = yaml_text(*_manifests(plan), head=_cluster_head(plan))
+    return files
+
+
+def _manifests(plan: TextServerPlan) -> tuple[dict[str, Any], ...]:
+    """Return a Deployment, its Service, and a budget by which nodes are emptied one by one."""
+    name = dns_label(plan.name)
+    labels = {"app.kubernetes.io/name": name}
+    metadata = {
+        "name": name,
+        "namespace": plan.namespace or None,
+        "labels": {**labels, "app.kubernetes.io/managed-by": "tfdyno"},
+    }
+    selector = {"matchLabels": labels}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata,
+        "spec": {
+            "replicas": plan.replicas,
+            "selector": selector,
+            # A new pod would wait for cards that the old one has.
+            "strategy": {"rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(plan, name)},
+        },
+    }
+    ports = [{"name": "http", "port": PORT, "targetPort": "http"}]
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {"selector": labels, "ports": ports},
+    }
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata,
+        "spec": {"maxUnavailable": 1, "selector": selector},
+    }
+    return deployment, service, budget
+
+
+def _pod(plan: TextServerPlan, name: str) -> dict[str, Any]:
+    claim, folder = claim_of(plan.storage)
+    token = {"secretKeyRef": {"name": secret_of(name), "key": "token"}}
+    model = {"name": "model", "mountPath": FOLDER, "subPath": folder or None, "readOnly": True}
+    container = {
+        "name": "vllm",
+        "image": plan.image,
+        "command": ["vllm", "serve"],
+        "args": [FOLDER, *arguments(plan)],
+        "env": [{"name": TOKEN, "valueFrom": token}, {"name": "HF_HUB_OFFLINE", "value": "1"}],
+        "ports": [{"name": "http", "containerPort": PORT}],
+        "resources": {"limits": {GPU: str(plan.gpus)}},
+        "startupProbe": probe("/health", every_s=10, failures=LOAD_S // 10),
+        "readinessProbe": probe("/health", every_s=5, failures=1),
+        "livenessProbe": probe("/health", every_s=10, failures=3),
+        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(DRAIN_S)]}}},
+        "securityContext": SECURITY,
+        "volumeMounts": [model, {"name": "shm", "mountPath": "/dev/shm"}],
+    }
+    kept = {"persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
+    shared = {"emptyDir": {"medium": "Memory", "sizeLimit": SHARED_MEMORY}}
+    return {
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": GRACE_S,
+        "containers": [container],
+        "volumes": [{"name": "model", **kept}, {"name": "shm", **shared}],
+    }
+
+
+def secret_of(name: str) -> str:
+    """Return the Secret that holds the token of clients."""
+    return f"{name}-token"
+
+
+def _cluster_head(plan: TextServerPlan) -> tuple[str, ...]:
+    secret = secret_of(dns_label(plan.name))
+    where = f" --namespace {plan.namespace}" if plan.namespace else ""
+    return (
+        f"kubectl create secret generic {secret} --from-literal=token=TOKEN{where}",
+        "kubectl apply --filename THIS; clients send Authorization: Bearer TOKEN",
+        f"{plan.storage} holds the model: config.json and its weights",
+        f"Each pod has {plural(plan.gpus, 'card')}; what memory and CPUs it needs is not known",
+        *figures(plan),
+    )
 
 
 def arguments(plan: TextServerPlan) -> list[str]:

@@ -57,7 +57,8 @@ def attention_on(capability: float) -> Iterator[Seen]:
 
     def attention(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
         seen.possible += jnp.dtype(query.dtype).itemsize == 2
-        if options.get("implementation") != "cudnn":
+        as_keras = query.ndim == 4 and not options.get("return_residual")
+        if options.get("implementation") != "cudnn" or not as_keras:
             return whole(query, key, value, **options)
         seen.fused += 1
         seen.widest = max(seen.widest, query.shape[-1])
