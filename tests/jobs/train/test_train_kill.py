@@ -253,7 +253,7 @@ def test_on_jax_kills_change_nothing_for_other_data(
         ("precision=mixed_float16", "clip_norm=0.5", "accumulation=4"),
         ("precision=mixed_float16", "loss_scale=1024", "ema=0.9", "ema_overwrite=2"),
         ("precision=float8", "remat=blocks"),
-        ("steps_per_execution=4", "deterministic=true", "input.prefetch=3", "input.cache=true"),
+        ("steps_per_execution=4", "deterministic=true", "input.prefetch=3"),
     ],
     ids=["accumulation", "average", "float8", "input"],
 )
