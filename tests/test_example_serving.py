@@ -66,5 +66,6 @@ def test_the_story_runs_to_its_end_as_written(
         )
         rows = json.loads(run(ask))["predictions"]
         assert [row.index(max(row)) for row in rows] == [2, 8]
-        assert "64 clients" in run(load)
+        # A busy machine makes the server refuse some, to keep the 100 ms that it was asked for.
+        assert "64 clients" in run(f"{load} --expect-refusals")
     assert (tmp_path / "work" / "load.html").exists()
