@@ -35,6 +35,8 @@ def asked(name: str = "gpt2_base_en", **fine_tune: object) -> EstimateRequest:
         (asked(), 1000, 100,
          "keras_hub:gpt2_base_en takes no 1,100 tokens: prompt and new tokens together are 1,024 "
          "at most; give --new-tokens 24 or a shorter prompt."),
+        (asked("stable_diffusion_3_medium"), 8, 8,
+         "keras_hub:stable_diffusion_3_medium makes images, not text; leave --prompt out."),
         (asked(), 0, 1, "prompt 0"),
         (asked(), 8, 0, "new tokens 0"),
         (asked(sequence_length=64), 8, 8, "--seq does not go with --prompt"),

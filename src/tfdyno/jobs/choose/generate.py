@@ -156,6 +156,9 @@ def _estimated(request: EstimateRequest, hub: HubModel, progress: Callable[[str]
 def _workload(request: EstimateRequest) -> Workload:
     """Return what is asked about; raises ``UsageError`` where it generates no text."""
     one = request.workload
+    if makes_images(request):
+        assert isinstance(one, Workload)
+        raise UsageError(f"{one.reference} makes images, not text", remedy="leave --prompt out")
     if isinstance(one, Workload) and one.hub and one.mode == "infer" and request.replicas == (1,):
         return one
     raise UsageError(
