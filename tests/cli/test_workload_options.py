@@ -72,7 +72,7 @@ def test_the_options_say_how_a_preset_is_trained() -> None:
         (("--seq", "0"), "sequence length 0 is not possible; give a whole number, 1 or more."),
         (("--quantize", "int2"), "quantize mode 'int2' is not one of int8, int4, float8; did you"),
         (("--quantize", "gptq"), "quantize mode 'gptq' is not one that a trace can follow: it"),
-        (("--task", "clasifier"), "task 'clasifier' is not one of causal_lm, classifier; did"),
+        (("--task", "clasifier"), "task 'clasifier' is not one of causal_lm, classifier, masked_"),
     ],
 )
 def test_what_is_no_rank_length_mode_or_task_is_one_sentence(
