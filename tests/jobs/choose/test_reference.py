@@ -125,7 +125,11 @@ def test_every_choice_of_a_fine_tune_is_another_workload() -> None:
             FineTune(quantize="int2"),
             "quantize mode 'int2' is not one of int8, int4, float8; did you mean int8?",
         ),
-        (GPT2, FineTune(task="causal"), "task 'causal' is not one of causal_lm, classifier, masked_"),
+        (
+            GPT2,
+            FineTune(task="causal"),
+            "task 'causal' is not one of causal_lm, classifier, masked_",
+        ),
         (
             "keras_hub:resnet_18_imagenet",
             FineTune(sequence_length=64),
