@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from tfdyno.catalog.gpus import find
+from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._programs import fuses_attention, quick_program
+from tfdyno.jobs.choose.compile import cached_exact, cached_real, compile_exact
 from tfdyno.jobs.choose.estimate import EstimateRequest, estimate
+from tfdyno.jobs.choose.exact import add_family
 from tfdyno.jobs.choose.predict import Predictor, StepSettings, predictor_for
 from tfdyno.jobs.choose.reference import parse_reference
 
@@ -61,12 +64,17 @@ def test_what_is_fused_takes_less_memory_and_time_and_says_that_nobody_measured_
     assert told.startswith("Keras on JAX lets cuDNN compute attention in one kernel")
 
 
-def test_a_program_of_the_compiler_does_not_stand_for_cudnns() -> None:
-    made = predictor("narrow")
-    compiled = replace(made, exact={"8.x": made.traced.program, "7.x": made.traced.program})
-    assert compiled.program_for(A100) is quick_program(made.traced, A100)
-    assert compiled.program_for(T4) is made.traced.program
-    answer = estimate(EstimateRequest(workload=made.traced, gpus=(A100,), batch_size=16,
-                                      route="exact"))  # fmt: skip
-    assert answer.notes[0].startswith("The quick answer is kept: XLA compiles cuDNN's attention")
-    assert answer.estimates[0].made_by["memory"] == "quick"
+def test_no_compile_stands_for_cudnns_attention() -> None:
+    """Not asked for, not kept from before, and not as the proof of a pick."""
+    traced = predictor("narrow").traced
+    reason = "XLA compiles cuDNN's attention only where the card is"
+    with pytest.raises(ToolError, match=reason):
+        compile_exact(traced, family="8.x", batch_size=16, real=True, gpu=A100)
+    assert cached_exact(traced, family="8.x") is None
+    assert cached_real(traced, family="9.x", batch_size=16, gpu=H100) is None
+    made, told = add_family(predictor("narrow"), "8.x", progress=silent)
+    assert (made.exact, told) == ({}, f"{reason}.")
+    answer = estimate(EstimateRequest(workload=traced, gpus=(A100,), batch_size=16, route="exact"))
+    assert answer.notes[0] == f"compute capability 8.x keeps the quick answer: {reason}."
+    (one,) = answer.estimates
+    assert (one.made_by["memory"], one.max_batch_verified) == ("quick", False)

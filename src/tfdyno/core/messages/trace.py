@@ -11,6 +11,12 @@ from tfdyno.core.choose.program import TODAY, Lowering, Program
 from tfdyno.core.choose.workload import Trace, Workload
 from tfdyno.core.messages.child import Child
 
+FUSES, FUSES_WIDE = 8.0, 9.0
+"""Compute capabilities from which on cuDNN fuses attention, and that of wider heads than
+``NARROW`` (JAX 0.10, ``check_is_flash_attention``)."""
+NARROW = 128
+"""Width of a head that every card takes whose cuDNN fuses attention."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceStep:

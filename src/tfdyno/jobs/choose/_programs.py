@@ -17,14 +17,9 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.program import Program
     from tfdyno.jobs.choose.trace import Traced
 
-FUSES, FUSES_WIDE = 8.0, 9.0
-"""Compute capabilities from which on cuDNN fuses attention, and heads wider than 128 too."""
 FUSED = say_later(
     "Keras on JAX lets cuDNN compute attention in one kernel, which keeps no scores; no such step "
     "was measured on a card."
-)
-NOT_COMPILED = say_later(
-    "The quick answer is kept: XLA compiles cuDNN's attention only where the card is."
 )
 
 
@@ -57,11 +52,8 @@ def fuses_attention(traced: Traced, gpu: Gpu) -> bool:
 
 
 def _fused(traced: Traced, gpu: Gpu) -> Program | None:
-    capability = float(gpu.compute_capability)
-    if gpu.vendor.upper() != VENDOR or capability < FUSES:
-        return None
-    wide = traced.wide_attention if capability >= FUSES_WIDE else None
-    return wide or traced.fused_attention
+    is_known = gpu.vendor.upper() == VENDOR
+    return traced.fused_on(float(gpu.compute_capability)) if is_known else None
 
 
 def _on_cpus(traced: Traced) -> Program:

@@ -24,6 +24,7 @@ from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import Traced, code_digest, kept_trace, trace
 from tfdyno.probe.python.versions import version
 from tfdyno.store.cache import default_cache
+from tfdyno.words.base.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +74,7 @@ def compile_exact(
         ToolError: The compiler is missing, does not know the family, refused, or was stopped; the
             quick route still answers.
     """
-    _check(family, batch_size, real)
+    _check(traced, family, batch_size, real)
     if real and batch_size:
         at_batch = _at(traced, batch_size, progress)
         return _required(_compiled(at_batch, family, gpu, progress), at_batch)
@@ -107,7 +108,7 @@ def compile_sharded(
     Raises:
         ToolError: The compiler is missing, does not know the family, refused, or was stopped.
     """
-    _check(family, batch_size, real=True)
+    _check(traced, family, batch_size, real=True)
     at_batch = _at(traced, batch_size, progress)
     request = CompileSharded(
         stablehlo=at_batch.stablehlo_path,
@@ -139,6 +140,8 @@ def cached_exact(traced: Traced, *, family: str) -> Program | None:
 
     A program that holds at one batch size only is not looked for.
     """
+    if _has_more(traced, family):
+        return None
     try:
         key = _key(traced, _served(traced, family), None)
     except UsageError:
@@ -150,18 +153,25 @@ def cached_real(traced: Traced, *, family: str, batch_size: int, gpu: Gpu) -> Pr
     """Return the program of ``compile_exact`` with ``real`` and a card if the cache has it."""
     same = batch_size == traced.trace.batch_size
     at_batch = traced if same else kept_trace(traced.trace.workload, batch_size=batch_size)
-    if at_batch is None:
+    if at_batch is None or _has_more(traced, family):
         return None
     return _stored(default_cache().root / "program" / _key(at_batch, _served(traced, family), gpu))
 
 
-def _check(family: str, batch_size: int | None, real: bool) -> None:
+def _check(traced: Traced, family: str, batch_size: int | None, real: bool) -> None:
     chosen = family_named(family)
     if not chosen.supported:
         what = f"compute capability {family} cannot be compiled for"
         raise ToolError(what, why=chosen.reason)
+    if _has_more(traced, family):
+        raise ToolError(say("XLA compiles cuDNN's attention only where the card is"))
     if real and not batch_size:
         raise UsageError("a real compile needs a batch size")
+
+
+def _has_more(traced: Traced, family: str) -> bool:
+    """Return whether cuDNN does something of the step on these cards that no compile can have."""
+    return traced.fused_on(float(family.removesuffix(".x"))) is not None
 
 
 def _serving(traced: Traced, family: str, progress: Callable[[str], None]) -> Program | None:

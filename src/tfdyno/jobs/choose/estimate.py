@@ -26,8 +26,6 @@ from tfdyno.core.choose.sharding import Sharding
 from tfdyno.core.choose.workload import Trace, Workload
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._anchors import notes_on
-from tfdyno.jobs.choose._programs import NOT_COMPILED as FUSED_NOT_COMPILED
-from tfdyno.jobs.choose._programs import fuses_attention
 from tfdyno.jobs.choose._sharded import compiled_sharding
 from tfdyno.jobs.choose.exact import add_cached, add_compiled, verified_limit
 from tfdyno.jobs.choose.foretold import without_xla
@@ -324,13 +322,12 @@ def _by_route(
     if request.route == "auto" and not request.verify:
         return add_cached(predictor, request.gpus), ()
 
-    def runs_xla(gpu: Gpu) -> bool:
+    def is_compiled(gpu: Gpu) -> bool:
         return any(predictor.execution_on(gpu, count) == "xla" for count in request.replicas)
 
-    by_xla = tuple(filter(runs_xla, request.gpus))
-    gpus = tuple(gpu for gpu in by_xla if not fuses_attention(predictor.traced, gpu))
+    gpus = tuple(filter(is_compiled, request.gpus))
     if not gpus:
-        return predictor, (say(FUSED_NOT_COMPILED if by_xla else NOT_COMPILED),)
+        return predictor, (say(NOT_COMPILED),)
     compiled, notes = add_compiled(predictor, gpus, progress=progress)
     if _single(request):
         try:

@@ -170,19 +170,13 @@ class Predictor(StepSettings):
     def program_for(self, gpu: Gpu, replicas: int = 1) -> Program:
         """Return the compiled program that serves the card, else the quick one."""
         execution = self.execution_on(gpu, replicas)
-        compiled = self._compiled_at_all(gpu) if execution == "xla" else None
+        compiled = self.exact.get(family_name(gpu)) if self.exact and execution == "xla" else None
         return compiled or quick_program(self.traced, gpu, execution)
 
     def _compiled(self, gpu: Gpu, batch_size: int) -> Program | None:
         """Return the program of the card's family, where it holds at the batch."""
-        program = self._compiled_at_all(gpu)
+        program = self.exact.get(family_name(gpu)) if self.exact else None
         return program if program and (program.marker or program.batch_size == batch_size) else None
-
-    def _compiled_at_all(self, gpu: Gpu) -> Program | None:
-        """Return the program of the card's family, unless cuDNN does there what it leaves out."""
-        if not self.exact or fuses_attention(self.traced, gpu):
-            return None
-        return self.exact.get(family_name(gpu))
 
     def _proof(self, gpu: Gpu, batch_size: int) -> Program | None:
         """Return the program compiled at the very batch for this much memory.

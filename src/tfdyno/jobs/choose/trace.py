@@ -29,6 +29,8 @@ from tfdyno.core.choose.workload import Trace, Workload
 from tfdyno.core.messages.trace import (
     BRIDGE,
     COUNT,
+    FUSES,
+    FUSES_WIDE,
     TRACE,
     BridgeStep,
     CountStep,
@@ -90,6 +92,16 @@ class Traced:
     """Release that the programs are of and that estimates are for."""
     estimates: dict[object, Estimate] | None = field(default=None, compare=False, repr=False)
     """Estimates of this trace by what was asked, where it is kept between questions."""
+
+    def fused_on(self, capability: float) -> Program | None:
+        """Return the program of NVIDIA's cards whose cuDNN fuses its attention; None: theirs not.
+
+        Args:
+            capability: Their compute capability.
+        """
+        if capability < FUSES:
+            return None
+        return (self.wide_attention if capability >= FUSES_WIDE else None) or self.fused_attention
 
 
 def trace(

@@ -8,6 +8,7 @@ stands in the traced step under a name of our own, forward and backward.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from tfdyno.core.messages.trace import FUSES, FUSES_WIDE, NARROW
 from tfdyno.kernels.flops import ATTENTION, BACKWARD, CAUSAL
 from tfdyno.runtime.base.jax_internals import cudnn_checks
 from tfdyno.runtime.base.replaced import replaced
@@ -28,23 +30,21 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Trace
     from tfdyno.runtime.trace.step_jax import Lowered
 
-WITHOUT, AMPERE, HOPPER = 7.5, 8.0, 9.0
-"""Compute capabilities: the last without cuDNN's attention, the first with it, and the first that
-takes wider heads."""
+WITHOUT = 7.5
+"""Compute capability of the last cards without cuDNN's attention."""
 CARD = SimpleNamespace(platform="gpu", device_kind="told", id=0)
-NARROW = 128
-"""Width of a head that every such card takes."""
 
 
+@dataclass(slots=True)
 class Seen:
     """What was asked for while a step was traced."""
 
-    def __init__(self) -> None:
-        self.fused = 0
-        self.possible = 0
-        """Calls in 16 bits, which other cards may fuse."""
-        self.widest = 0
-        """Of the heads of what was fused."""
+    fused: int = 0
+    """Calls that cuDNN takes on the card that was told."""
+    possible: int = 0
+    """Calls in 16 bits, which other cards may fuse."""
+    widest: int = 0
+    """Of the heads of what was fused."""
 
 
 @contextlib.contextmanager
@@ -87,11 +87,11 @@ def fused_programs(
         lowering: Whose program it becomes.
     """
     found = {}
-    with attention_on(HOPPER) as seen:
+    with attention_on(FUSES_WIDE) as seen:
         wide = lower()
     if seen.fused and seen.widest > NARROW:
         found["wide_attention"] = fused_program(wide.module, trace, lowering)
-        with attention_on(AMPERE) as seen:
+        with attention_on(FUSES) as seen:
             wide = lower()
     if seen.fused:
         found["fused_attention"] = fused_program(wide.module, trace, lowering)
