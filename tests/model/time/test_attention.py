@@ -14,13 +14,12 @@ from tfdyno.model.time.attention import (
     BACKWARD_RATIO,
     AttentionCard,
     Attentions,
+    attention_card,
     attention_compute_seconds,
     kernel_seconds,
 )
 from tfdyno.model.time.kernel_law import compute_constants, work_of
 from tfdyno.model.time.parts import memory_constant
-from tfdyno.model.time.peaks import peak_flops_per_s
-from tfdyno.model.time.products import rate_of
 
 
 def attentions(
@@ -42,14 +41,7 @@ def attentions(
 
 
 def card_of(slug: str) -> AttentionCard:
-    gpu = find(slug)
-    return AttentionCard(
-        sm_count=gpu.sm_count,
-        peak_flops_per_s=peak_flops_per_s(gpu, "bf16_tensor"),
-        clock_hz=gpu.boost_hz,
-        bandwidth_bytes_per_s=gpu.memory_bytes_per_s,
-        rate=rate_of(gpu, "attention", product_rates()),
-    )
+    return attention_card(find(slug), product_rates())
 
 
 def test_scores_cost_their_products_and_one_exponential_each() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +16,7 @@ _WORST = ("no", "may not", "unverified", "yes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generating:
+class Generating(ABC):
     """What a batch takes on a card that has to hold every one of several calls."""
 
     gpu: str

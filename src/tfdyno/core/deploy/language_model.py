@@ -6,6 +6,7 @@ from typing import Literal
 
 from tfdyno.core.base.dataclass import dataclass
 from tfdyno.core.base.interval import Interval
+from tfdyno.core.deploy.serving_plan import dns_label
 
 ServedPrecision = Literal["bfloat16", "float16", "float32", "float8"]
 SERVED_PRECISIONS: tuple[ServedPrecision, ...] = ("bfloat16", "float16", "float32", "float8")
@@ -77,3 +78,8 @@ class TextServerPlan:
     """Of Kubernetes; empty: the one that ``kubectl`` has."""
     replicas: int = 1
     """Pods, each with its cards."""
+
+    @property
+    def resource_name(self) -> str:
+        """The name as Kubernetes takes it; raises ``UsageError`` where it makes none."""
+        return dns_label(self.name)

@@ -76,7 +76,7 @@ def text_generation(
 
 
 def makes_images(request: EstimateRequest) -> bool:
-    """Return whether inference of a workload is making images, on one card."""
+    """Return whether inference of a workload is making images."""
     one = request.workload
     return (
         isinstance(one, Workload)
@@ -119,12 +119,12 @@ def image_generation(
         )
     assert isinstance(workload, Workload)
     assert workload.hub
-    hub = replace(workload.hub, guidance=guidance)
+    hub = workload.hub
 
-    def step(name: GenerationStep) -> Answer:
-        return _estimated(request, replace(hub, generation=name), progress)
+    def step(name: GenerationStep, *, guidance: bool = True) -> Answer:
+        return _estimated(request, replace(hub, generation=name, guidance=guidance), progress)
 
-    text, denoise, image = step("text"), step("denoise"), step("image")
+    text, denoise, image = step("text"), step("denoise", guidance=guidance), step("image")
     found = tuple(
         ImageGeneration(
             gpu=one.gpu,

@@ -39,7 +39,8 @@ BACKWARD_PRODUCTS = 5.0
 """Of the backward pass, which computes the scores again (FlashAttention-2, arXiv 2307.08691)."""
 BACKWARD_RATIO = 63.0 / 73.0
 """What those reach of the peak over what the forward pass does: 63 % and 73 % of an A100's, the
-most that FlashAttention-2 was measured to reach (arXiv 2307.08691). Not measured here."""
+most that FlashAttention-2 was measured to reach (arXiv 2307.08691, unverified (memory)). Not
+measured here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,6 +82,19 @@ class AttentionCard:
     rate: ProductRate
 
 
+def attention_card(gpu: Gpu, rates: ProductRates, *, clock_ratio: float = 1.0) -> AttentionCard:
+    """Look up what the arithmetic needs; the arguments are those of ``products.product_card``."""
+    rate = rate_of(gpu, "attention", rates)
+    peak = peak_flops_per_s(gpu, "bf16_tensor")
+    return AttentionCard(
+        sm_count=gpu.sm_count,
+        peak_flops_per_s=peak * (1.0 if rate.measured else clock_ratio),
+        clock_hz=gpu.boost_hz * clock_ratio,
+        bandwidth_bytes_per_s=gpu.memory_bytes_per_s,
+        rate=rate,
+    )
+
+
 def attention_compute_seconds(
     attentions: Attentions, card: AttentionCard, rates: ProductRates
 ) -> Floats:
@@ -112,15 +126,7 @@ def kernel_seconds(
     def sizes(name: str) -> Floats:
         return np.array([one.size(name, grown) for one in kernels], dtype=float)
 
-    rate = rate_of(gpu, "attention", rates)
-    card = AttentionCard(
-        sm_count=gpu.sm_count,
-        peak_flops_per_s=peak_flops_per_s(gpu, "bf16_tensor")
-        * (1.0 if rate.measured else clock_ratio),
-        clock_hz=gpu.boost_hz * clock_ratio,
-        bandwidth_bytes_per_s=gpu.memory_bytes_per_s,
-        rate=rate,
-    )
+    card = attention_card(gpu, rates, clock_ratio=clock_ratio)
     attentions = Attentions(
         batch=sizes("batch"),
         heads=sizes("heads"),

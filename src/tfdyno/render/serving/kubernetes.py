@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tfdyno.core.base.units import significant
 from tfdyno.core.deploy.serving_plan import claim_of
@@ -11,6 +11,8 @@ from tfdyno.render.serving import tfserving, triton
 from tfdyno.render.serving.images import image_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tfdyno.core.deploy.serving_plan import ServingPlan
 
 GPU = "nvidia.com/gpu"
@@ -36,13 +38,25 @@ _CALM_S = 300
 """So long the load has to be lower before a replica goes."""
 
 
+class Deployed(Protocol):
+    """What Kubernetes calls by a name."""
+
+    @property
+    def resource_name(self) -> str:
+        """The name as Kubernetes takes it."""
+
+    @property
+    def namespace(self) -> str:
+        """Empty: the one that ``kubectl`` has."""
+
+
 def render_kubernetes(plan: ServingPlan) -> dict[str, str]:
     """Return the manifests that ``kubectl apply`` takes, by their file's path.
 
     Raises:
         UsageError: The storage is no claim, or the name none in Kubernetes.
     """
-    documents = [deployment(plan), service(plan), disruption_budget(plan)]
+    documents = [deployment(plan), service(plan, _ports(plan)), disruption_budget(plan)]
     if plan.server == "tfserving":
         documents.insert(0, config_map(plan))
     if plan.scales:
@@ -59,14 +73,14 @@ def deployment(plan: ServingPlan) -> dict[str, Any]:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": _metadata(plan),
+        "metadata": metadata(plan),
         "spec": {
             # An autoscaler sets it; an apply of this file must not set it back.
             "replicas": None if plan.scales else plan.replicas_min,
-            "selector": {"matchLabels": _labels(plan)},
+            "selector": {"matchLabels": labels(plan)},
             "strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
             "template": {
-                "metadata": {"labels": _labels(plan), "annotations": _scraped(plan)},
+                "metadata": {"labels": labels(plan), "annotations": _scraped(plan)},
                 "spec": pod_spec(plan),
             },
         },
@@ -119,16 +133,14 @@ def resources(plan: ServingPlan) -> dict[str, Any]:
     }
 
 
-def service(plan: ServingPlan) -> dict[str, Any]:
-    """Return one address for all replicas, inside the cluster."""
-    ports = [
-        {"name": name, "port": port, "targetPort": name} for name, port in _ports(plan).items()
-    ]
+def service(plan: Deployed, by_name: Mapping[str, int]) -> dict[str, Any]:
+    """Return one address for all replicas, inside the cluster, with its ports by their names."""
+    ports = [{"name": name, "port": port, "targetPort": name} for name, port in by_name.items()]
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _metadata(plan),
-        "spec": {"selector": _labels(plan), "ports": ports},
+        "metadata": metadata(plan),
+        "spec": {"selector": labels(plan), "ports": ports},
     }
 
 
@@ -147,7 +159,7 @@ def autoscaler(plan: ServingPlan) -> dict[str, Any]:
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": _metadata(plan),
+        "metadata": metadata(plan),
         "spec": {
             "scaleTargetRef": {
                 "apiVersion": "apps/v1", "kind": "Deployment", "name": plan.resource_name,
@@ -160,13 +172,13 @@ def autoscaler(plan: ServingPlan) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def disruption_budget(plan: ServingPlan) -> dict[str, Any]:
+def disruption_budget(plan: Deployed) -> dict[str, Any]:
     """Let nodes be emptied one replica at a time."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": _metadata(plan),
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": _labels(plan)}},
+        "metadata": metadata(plan),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels(plan)}},
     }
 
 
@@ -174,7 +186,7 @@ def config_map(plan: ServingPlan) -> dict[str, Any]:
     """Return the files that TensorFlow Serving reads."""
     files = tfserving.tfserving_config(plan)
     data = {path.removeprefix("config/"): Block(text) for path, text in files.items()}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(plan), "data": data}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(plan), "data": data}
 
 
 def quantity(number: float) -> str:
@@ -245,13 +257,15 @@ def _scraped(plan: ServingPlan) -> dict[str, str]:
     }
 
 
-def _labels(plan: ServingPlan) -> dict[str, str]:
+def labels(plan: Deployed) -> dict[str, str]:
+    """Return the labels by which its parts find each other."""
     return {"app.kubernetes.io/name": plan.resource_name}
 
 
-def _metadata(plan: ServingPlan) -> dict[str, Any]:
+def metadata(plan: Deployed) -> dict[str, Any]:
+    """Return the name and labels that each of its parts has."""
     return {
         "name": plan.resource_name,
         "namespace": plan.namespace or None,
-        "labels": {**_labels(plan), "app.kubernetes.io/managed-by": "tfdyno"},
+        "labels": {**labels(plan), "app.kubernetes.io/managed-by": "tfdyno"},
     }

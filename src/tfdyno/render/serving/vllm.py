@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.core.deploy.serving_plan import claim_of, dns_label
+from tfdyno.core.deploy.serving_plan import claim_of
 from tfdyno.render.base.yaml_text import yaml_text
-from tfdyno.render.serving.kubernetes import DRAIN_S, GPU, SECURITY, probe
+from tfdyno.render.serving import kubernetes
 from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
@@ -61,54 +61,39 @@ def render_vllm(plan: TextServerPlan) -> dict[str, str]:
         "restart": "unless-stopped",
         "deploy": {"resources": {"reservations": {"devices": [card]}}},
     }
-    document = {"name": dns_label(plan.name), "services": {"vllm": service}}
+    document = {"name": plan.resource_name, "services": {"vllm": service}}
     files = {"compose.yaml": yaml_text(document, head=_head(plan))}
     if plan.storage:
-        files["kubernetes.yaml"] = yaml_text(*_manifests(plan), head=_cluster_head(plan))
+        parts = (
+            _deployment(plan),
+            kubernetes.service(plan, {"http": PORT}),
+            kubernetes.disruption_budget(plan),
+        )
+        files["kubernetes.yaml"] = yaml_text(*parts, head=_cluster_head(plan))
     return files
 
 
-def _manifests(plan: TextServerPlan) -> tuple[dict[str, Any], ...]:
-    """Return a Deployment, its Service, and a budget by which nodes are emptied one by one."""
-    name = dns_label(plan.name)
-    labels = {"app.kubernetes.io/name": name}
-    metadata = {
-        "name": name,
-        "namespace": plan.namespace or None,
-        "labels": {**labels, "app.kubernetes.io/managed-by": "tfdyno"},
-    }
-    selector = {"matchLabels": labels}
-    deployment = {
+def _deployment(plan: TextServerPlan) -> dict[str, Any]:
+    return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": metadata,
+        "metadata": kubernetes.metadata(plan),
         "spec": {
             "replicas": plan.replicas,
-            "selector": selector,
+            "selector": {"matchLabels": kubernetes.labels(plan)},
             # A new pod would wait for cards that the old one has.
             "strategy": {"rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
-            "template": {"metadata": {"labels": labels}, "spec": _pod(plan, name)},
+            "template": {
+                "metadata": {"labels": kubernetes.labels(plan)},
+                "spec": _pod(plan),
+            },
         },
     }
-    ports = [{"name": "http", "port": PORT, "targetPort": "http"}]
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata,
-        "spec": {"selector": labels, "ports": ports},
-    }
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": metadata,
-        "spec": {"maxUnavailable": 1, "selector": selector},
-    }
-    return deployment, service, budget
 
 
-def _pod(plan: TextServerPlan, name: str) -> dict[str, Any]:
+def _pod(plan: TextServerPlan) -> dict[str, Any]:
     claim, folder = claim_of(plan.storage)
-    token = {"secretKeyRef": {"name": secret_of(name), "key": "token"}}
+    token = {"secretKeyRef": {"name": secret_of(plan), "key": "token"}}
     model = {"name": "model", "mountPath": FOLDER, "subPath": folder or None, "readOnly": True}
     container = {
         "name": "vllm",
@@ -117,12 +102,12 @@ def _pod(plan: TextServerPlan, name: str) -> dict[str, Any]:
         "args": [FOLDER, *arguments(plan)],
         "env": [{"name": TOKEN, "valueFrom": token}, {"name": "HF_HUB_OFFLINE", "value": "1"}],
         "ports": [{"name": "http", "containerPort": PORT}],
-        "resources": {"limits": {GPU: str(plan.gpus)}},
-        "startupProbe": probe("/health", every_s=10, failures=LOAD_S // 10),
-        "readinessProbe": probe("/health", every_s=5, failures=1),
-        "livenessProbe": probe("/health", every_s=10, failures=3),
-        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(DRAIN_S)]}}},
-        "securityContext": SECURITY,
+        "resources": {"limits": {kubernetes.GPU: str(plan.gpus)}},
+        "startupProbe": kubernetes.probe("/health", every_s=10, failures=LOAD_S // 10),
+        "readinessProbe": kubernetes.probe("/health", every_s=5, failures=1),
+        "livenessProbe": kubernetes.probe("/health", every_s=10, failures=3),
+        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(kubernetes.DRAIN_S)]}}},
+        "securityContext": kubernetes.SECURITY,
         "volumeMounts": [model, {"name": "shm", "mountPath": "/dev/shm"}],
     }
     kept = {"persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
@@ -135,16 +120,15 @@ def _pod(plan: TextServerPlan, name: str) -> dict[str, Any]:
     }
 
 
-def secret_of(name: str) -> str:
+def secret_of(plan: TextServerPlan) -> str:
     """Return the Secret that holds the token of clients."""
-    return f"{name}-token"
+    return f"{plan.resource_name}-token"
 
 
 def _cluster_head(plan: TextServerPlan) -> tuple[str, ...]:
-    secret = secret_of(dns_label(plan.name))
     where = f" --namespace {plan.namespace}" if plan.namespace else ""
     return (
-        f"kubectl create secret generic {secret} --from-literal=token=TOKEN{where}",
+        f"kubectl create secret generic {secret_of(plan)} --from-literal=token=TOKEN{where}",
         "kubectl apply --filename THIS; clients send Authorization: Bearer TOKEN",
         f"{plan.storage} holds the model: config.json and its weights",
         f"Each pod has {plural(plan.gpus, 'card')}; what memory and CPUs it needs is not known",

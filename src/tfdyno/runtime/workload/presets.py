@@ -156,33 +156,42 @@ def made_ready(model: Model, workload: Workload, task: Task) -> Model:
     import keras
 
     chosen = _hub(workload).fine_tune
-    backbone: Model = getattr(model, "backbone", model)
     if chosen.quantize:
-        try:
-            model.quantize(chosen.quantize)
-        except ValueError as error:
-            raise UsageError(
-                f"Keras cannot quantize {workload.reference}",
-                why=first_line(error), remedy="leave --quantize out",
-            ) from None  # fmt: skip
-        if not any(getattr(one, "quantization_mode", None) for one in model._flatten_layers()):
-            raise UsageError(
-                f"--quantize {chosen.quantize} changes nothing of {workload.reference}",
-                why="Keras rounds the weights of Dense, EinsumDense and Embedding only",
-                remedy="leave --quantize out",
-            )
+        _quantize(model, chosen.quantize, workload.reference)
     if chosen.lora_rank:
         layers = list(_ATTENTION) if task.name == "text_to_image" else None
-        backbone.enable_lora(chosen.lora_rank, layers)
-        if not backbone.trainable_variables:
-            raise UsageError(
-                f"--lora trains nothing of {workload.reference}",
-                why="KerasHub finds no layer of it that it adapts",
-                remedy="leave --lora out, or give a script that names layers to enable_lora",
-            )
+        _adapt(getattr(model, "backbone", model), chosen.lora_rank, layers, workload.reference)
     loss = {"loss": "mse"} if task.name == "text_to_image" else {}
     model.compile(optimizer=keras.optimizers.AdamW(RATE), **loss)
     return model
+
+
+def _quantize(model: Model, mode: str, reference: str) -> None:
+    """Round the weights; raises ``UsageError`` where Keras does not, or has none to round."""
+    try:
+        model.quantize(mode)
+    except ValueError as error:
+        raise UsageError(
+            f"Keras cannot quantize {reference}",
+            why=first_line(error), remedy="leave --quantize out",
+        ) from None  # fmt: skip
+    if not any(getattr(one, "quantization_mode", None) for one in model._flatten_layers()):
+        raise UsageError(
+            f"--quantize {mode} changes nothing of {reference}",
+            why="Keras rounds the weights of Dense, EinsumDense and Embedding only",
+            remedy="leave --quantize out",
+        )
+
+
+def _adapt(backbone: Model, rank: int, layers: list[str] | None, reference: str) -> None:
+    """Add adapters to layers, or to KerasHub's own choice; raises ``UsageError`` of none."""
+    backbone.enable_lora(rank, layers)
+    if not backbone.trainable_variables:
+        raise UsageError(
+            f"--lora trains nothing of {reference}",
+            why="KerasHub finds no layer of it that it adapts",
+            remedy="leave --lora out, or give a script that names layers to enable_lora",
+        )
 
 
 def _how(chosen: FineTune) -> str:

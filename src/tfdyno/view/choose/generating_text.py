@@ -18,7 +18,7 @@ from tfdyno.words.memory.basis import UNVERIFIED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfdyno.core.choose.generating import Generating, ImageGeneration, TextGeneration
+    from tfdyno.core.choose.generating import ImageGeneration, TextGeneration
     from tfdyno.core.choose.workload import Trace
 
 _STEP = ("step_s", "device_memory_bytes", "bound_by", "max_batch_size", "fits")
@@ -39,16 +39,11 @@ def text_generation_text(
         "{title} on {card} makes {tokens:,} tokens from a prompt of {prompt:,}, {batch:,} at a "
         "time, in {whole} ({low} to {high}): {rate} tokens per second. {fits}: {memory}, "
         "{standing}.",
-        title=prefill.title.partition(",")[0],
-        card=brief(names[first.gpu]),
         tokens=first.new_tokens,
         prompt=first.prompt_tokens,
         batch=first.batch_size,
-        whole=short_time(first.whole_s.best),
-        low=short_time(first.whole_s.low),
-        high=short_time(first.whole_s.high),
         rate=significant(first.new_tokens_per_s.best, 2),
-        **_fits(first),
+        **_about(first, prefill, names),
     )
     headers = (
         "GPU",
@@ -105,15 +100,10 @@ def image_generation_text(
     head = say(
         "{title} on {card} makes {images} in {steps:,} steps of diffusion, in {whole} ({low} to "
         "{high}): {rate} images per minute. {fits}: {memory}, {standing}.",
-        title=step.title.partition(",")[0],
-        card=brief(names[first.gpu]),
         images=how_many,
         steps=first.steps,
-        whole=short_time(first.whole_s.best),
-        low=short_time(first.whole_s.low),
-        high=short_time(first.whole_s.high),
         rate=significant(60 * first.images_per_s.best, 2),
-        **_fits(first),
+        **_about(first, step, names),
     )
     headers = (
         "GPU",
@@ -156,9 +146,16 @@ def image_generation_text(
     return _answer(head, body, told, width)
 
 
-def _fits(first: Generating) -> dict[str, str]:
-    """Return the words on whether it fits, for a sentence."""
+def _about(
+    first: TextGeneration | ImageGeneration, trace: Trace, names: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what the sentence says of either: model, card, the whole time, whether it fits."""
     return {
+        "title": trace.title.partition(",")[0],
+        "card": brief(names[first.gpu]),
+        "whole": short_time(first.whole_s.best),
+        "low": short_time(first.whole_s.low),
+        "high": short_time(first.whole_s.high),
         "fits": say(FITS[fit_state(first.fuller)]),
         "memory": of_gib(first.device_memory_bytes.best, first.fuller.usable_memory_bytes),
         "standing": say(UNVERIFIED),
