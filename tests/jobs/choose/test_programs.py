@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdyno.catalog.gpus import find
+from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._programs import fuses_attention, quick_program
@@ -62,6 +62,12 @@ def test_what_is_fused_takes_less_memory_and_time_and_says_that_nobody_measured_
     assert fused.step_s.best < whole.step_s.best
     (told,) = set(fused.warnings) - set(whole.warnings)
     assert told.startswith("Keras on JAX lets cuDNN compute attention in one kernel")
+
+
+def test_every_card_of_the_catalogue_is_answered() -> None:
+    made = predictor("wide")
+    for gpu in all_gpus():
+        assert made.estimate(gpu).step_s.best > 0.0, gpu.slug
 
 
 def test_no_compile_stands_for_cudnns_attention() -> None:

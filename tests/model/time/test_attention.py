@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.model.steps import program
 
-from tfdyno.catalog.gpus import find
+from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.catalog.time_model import product_rates
 from tfdyno.core.base.interval import Scaled
 from tfdyno.core.choose.program import Kernel
@@ -94,6 +94,13 @@ def test_the_backward_pass_has_five_products_for_two_and_reaches_less() -> None:
     forward, backward = kernel_seconds([kernel(), kernel(5)], 1.0, gpu, product_rates(), 1.0)
     assert backward / forward == pytest.approx(2.5 / BACKWARD_RATIO)
     assert pytest.approx(0.863, abs=0.001) == BACKWARD_RATIO
+
+
+def test_every_card_of_the_catalogue_takes_a_finite_time() -> None:
+    """Also the one whose data sheet tells no rate of its tensor cores."""
+    for gpu in all_gpus():
+        found = kernel_seconds([kernel(), kernel(5)], 1.0, gpu, product_rates(), 1.0)
+        assert np.all(np.isfinite(found) & (found > 0.0)), gpu.slug
 
 
 def test_a_program_prices_it_by_no_constant_of_other_kernels() -> None:

@@ -84,6 +84,10 @@ def boxes():
     corners = np.tile(np.array([8.0, 8.0, 40.0, 40.0], "float32"), (4, 2, 1))
     return images, {"boxes": corners, "labels": np.array([[0, 3]] * 4)}
 
+def one():
+    images, labels = boxes()
+    return images, {**labels, "labels": np.zeros((4, 2), "int32")}
+
 def words():
     return images, np.array(["cat"] * 4)
 """
@@ -196,12 +200,12 @@ def seeing(presets: Path) -> Path:
 @pytest.mark.usefixtures("seeing")
 @pytest.mark.parametrize(
     ("name", "data", "loss"),
-    [("segformer", "masks", np.log(3)), ("retinanet", "boxes", None)],
+    [("segformer", "masks", np.log(3)), ("retinanet", "boxes", None), ("retinanet", "one", None)],
 )
 def test_a_model_of_images_learns_the_classes_of_its_labels(
     name: str, data: str, loss: float | None
 ) -> None:
-    found = trained(name, f"{name}-run", data=f"seen.py:{data}", epochs=2)
+    found = trained(name, f"{name}-{data}", data=f"seen.py:{data}", epochs=2)
     first, second = found.outcome.history["loss"]
     if loss:
         assert first == pytest.approx(loss, rel=0.5)

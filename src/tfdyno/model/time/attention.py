@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdyno.core.choose.product_rates import ProductRate
+from tfdyno.model.time.kernel_time import peak_unit
 from tfdyno.model.time.peaks import peak_flops_per_s
 from tfdyno.model.time.products import rate_of
 
@@ -85,7 +86,7 @@ class AttentionCard:
 def attention_card(gpu: Gpu, rates: ProductRates, *, clock_ratio: float = 1.0) -> AttentionCard:
     """Look up what the arithmetic needs; the arguments are those of ``products.product_card``."""
     rate = rate_of(gpu, "attention", rates)
-    peak = peak_flops_per_s(gpu, "bf16_tensor")
+    peak = peak_flops_per_s(gpu, peak_unit(gpu, "bf16", tf32_allowed=False))
     return AttentionCard(
         sm_count=gpu.sm_count,
         peak_flops_per_s=peak * (1.0 if rate.measured else clock_ratio),

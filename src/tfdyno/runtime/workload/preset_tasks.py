@@ -57,6 +57,11 @@ class Task:
         return self.name in CLASSES
 
     @property
+    def fewest_classes(self) -> int:
+        """The fewest with which there is something to learn: a detector finds one, or nothing."""
+        return 1 if self.name == "detector" else 2
+
+    @property
     def writes(self) -> bool:
         """Whether its labels are the text itself."""
         return self.name in ("causal_lm", "masked_lm")

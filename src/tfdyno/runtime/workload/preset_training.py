@@ -55,7 +55,7 @@ def preset_call(workload: Workload, data: str) -> Call:
     if samples and task.writes and samples.classes:
         given.pop("y")
     count = _classes_of(task, given) if task.takes_classes else 0
-    if task.takes_classes and count < 2:
+    if task.takes_classes and count < task.fewest_classes:
         raise _no_classes(workload, data, task, count)
     model = _loaded(workload, task, {"num_classes": count} if task.takes_classes else {})
     notes = [f"Assumed AdamW with a learning rate of {RATE:g}."]
