@@ -12,6 +12,8 @@ from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._programs import fuses_attention, quick_program
+from tfdyno.jobs.choose._request import Request
+from tfdyno.jobs.choose.advise import advise
 from tfdyno.jobs.choose.compile import cached_exact, cached_real, compile_exact
 from tfdyno.jobs.choose.estimate import EstimateRequest, estimate
 from tfdyno.jobs.choose.exact import add_family
@@ -84,3 +86,14 @@ def test_no_compile_stands_for_cudnns_attention() -> None:
     assert answer.notes[0] == f"compute capability 8.x keeps the quick answer: {reason}."
     (one,) = answer.estimates
     assert (one.made_by["memory"], one.max_batch_verified) == ("quick", False)
+
+
+def test_advice_says_that_nobody_measured_what_its_picks_fuse() -> None:
+    def notes(software: str) -> str:
+        request = Request(workload=predictor("narrow", software).traced, batch_size=16,
+                          route="quick", details=False)  # fmt: skip
+        return " ".join(advise(request).advice.notes)
+
+    told = "Keras on JAX lets cuDNN compute attention in one kernel"
+    assert told in notes("jax")
+    assert told not in notes("")

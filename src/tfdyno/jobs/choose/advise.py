@@ -27,7 +27,7 @@ from tfdyno.jobs.choose._request import Request as Request
 from tfdyno.jobs.choose._request import run_of
 from tfdyno.jobs.choose.all_fits import ONE_FIT, Fits, all_fits, check_all_fits
 from tfdyno.jobs.choose.exact import add_cached, add_family, kept_quick
-from tfdyno.jobs.choose.foretold import faults_of_xla
+from tfdyno.jobs.choose.foretold import notes_on_picks
 from tfdyno.jobs.choose.market import Supply, price_notes, scenario_words, supplies
 from tfdyno.jobs.choose.picks import sober_picks
 from tfdyno.jobs.choose.predict import (
@@ -301,7 +301,7 @@ def _outcome(
             for one in (predictor, *(other for other, _ in beside))
             for note in unread_validation(one.traced.trace.validation)
         ),
-        *faults_of_xla(predictor, advice, gpus),
+        *notes_on_picks(predictor, advice, gpus),
         *_unused_network(request),
         *notes_on(measured.items()),
         *sweep_notes(predictor.sweeps, tuple(one.estimate.swept_by for one in advice.ranking)),

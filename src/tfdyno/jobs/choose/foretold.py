@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.jobs.choose._programs import FUSED, fuses_attention
 from tfdyno.rules.compiler import CompilePlace, faults_at, patterns_of, warning_of
 from tfdyno.words.base.language import say
 
@@ -84,8 +85,15 @@ def _compiled_on(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Gpu, ...]:
     return tuple(gpus[slug] for slug in slugs)
 
 
-def faults_of_xla(predictor: Predictor, advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[str, ...]:
-    """Say what faults the picks will meet, and on which cards XLA compiles nothing."""
+def notes_on_picks(
+    predictor: Predictor, advice: Advice, gpus: Mapping[str, Gpu]
+) -> tuple[str, ...]:
+    """Say what faults the picks will meet, on which cards XLA compiles nothing, and what it is not.
+
+    The last is attention where cuDNN computes it.
+    """
     alone = [gpus[one.gpu] for one in advice.ranking if one.count == 1]
-    told = (*foretold(predictor, _compiled_on(advice, gpus)), *without_xla(predictor, alone))
-    return tuple(dict.fromkeys(told))
+    compiled = _compiled_on(advice, gpus)
+    fused = any(fuses_attention(predictor.traced, gpu) for gpu in compiled)
+    told = (*foretold(predictor, compiled), *without_xla(predictor, alone))
+    return tuple(dict.fromkeys((*told, *((say(FUSED),) if fused else ()))))
