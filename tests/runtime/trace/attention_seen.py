@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
 import keras
 
 from tfdyno.core.choose.workload import Trace, Workload
+from tfdyno.core.messages.trace import FUSED_STEPS
 from tfdyno.runtime.base import jax_internals
 from tfdyno.runtime.trace import fused_attention
 from tfdyno.runtime.trace.quick import programs_of
@@ -84,10 +87,13 @@ told: dict[str, Any] = {
 for name, made in (("half", half), ("wide", wide)):
     step = lowered(made)
     trace = trace_of(step)
-    fused = fused_attention.fused_programs(partial(lowered, made), trace, "jax")
+    folder = Path(tempfile.mkdtemp(dir=Path.cwd()))
+    fused_attention.lower_fused(partial(lowered, made), folder)
+    programs = programs_of(step.module, trace, "jax", folder)
+    fused = {name: found for name in FUSED_STEPS if (found := getattr(programs, name))}
     told[name]["programs"] = sorted(fused)
     if name == "half":
-        plain = programs_of(step.module, trace, "jax").program
+        plain = programs.program
         (one,) = fused.values()
         told[name]["kernels"] = [
             [kernel.dims["products"][0], kernel.dims["causal"][0]]

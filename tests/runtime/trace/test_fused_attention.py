@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.tf
 SEEN = Path(__file__).parent / "attention_seen.py"
 TOKENS, HEADS, WIDTH, BATCH = 256, 8, 64, 37
 SCORES = BATCH * HEADS * TOKENS * TOKENS * 2
 """Bytes of one layer's scores in 16 bits."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with contextlib.chdir(tmp_path_factory.mktemp("seen")):
+        yield
 
 
 @cache

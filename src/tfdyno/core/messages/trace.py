@@ -16,6 +16,8 @@ FUSES, FUSES_WIDE = 8.0, 9.0
 ``NARROW`` (JAX 0.10, ``check_is_flash_attention``)."""
 NARROW = 128
 """Width of a head that every card takes whose cuDNN fuses attention."""
+FUSED_STEPS = ("fused_attention", "wide_attention")
+"""Fields of ``QuickPrograms`` whose steps are written beside the plain one, as ``NAME.mlirbc``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

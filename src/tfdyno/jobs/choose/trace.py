@@ -29,6 +29,7 @@ from tfdyno.core.choose.workload import Trace, Workload
 from tfdyno.core.messages.trace import (
     BRIDGE,
     COUNT,
+    FUSED_STEPS,
     FUSES,
     FUSES_WIDE,
     TRACE,
@@ -102,6 +103,12 @@ class Traced:
         if capability < FUSES:
             return None
         return (self.wide_attention if capability >= FUSES_WIDE else None) or self.fused_attention
+
+    def stablehlo_on(self, capability: float) -> Path:
+        """Return where the step of that program lies, or the plain one where there is none."""
+        found = self.fused_on(capability)
+        name = next((one for one in FUSED_STEPS if found and getattr(self, one) is found), "")
+        return self.stablehlo_path.with_name(f"{name}.mlirbc") if name else self.stablehlo_path
 
 
 def trace(

@@ -286,7 +286,9 @@ def memory_map(
         widen=traced.widened is not None and not has_bfloat16(gpu),
         keeps=keeps_dear(gpu),
         pool_bytes=max(0.0, gpu.usable_memory_bytes - found.context_bytes),
-        stablehlo=traced.stablehlo_path,
+        stablehlo=traced.stablehlo_on(float(gpu.compute_capability))
+        if xla
+        else traced.stablehlo_path,
     )
 
     def make(folder: Path) -> None:
@@ -306,7 +308,7 @@ def memory_map(
 def _key(traced: Traced, request: MapMemory) -> str:
     facts = {
         **fields_of(request),
-        "stablehlo": traced.trace.stablehlo_sha256,
+        "stablehlo": (traced.trace.stablehlo_sha256, request.stablehlo.name),
         "code": code_digest(),
     }
     return hashlib.sha256(to_json(facts)).hexdigest()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import io
 import sys
 import time
 from collections.abc import Callable
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-    from tfdyno.core.base.untyped import Model, Module, Value, Variable
+    from tfdyno.core.base.untyped import Model, Value, Variable
     from tfdyno.core.choose.program import Lowering
     from tfdyno.core.messages.trace import TraceStep
 
@@ -89,7 +88,8 @@ def trace_jax(request: TraceStep, progress: child.Progress) -> StepTraced:
         subject = load(workload)
         progress(f"tracing {subject.title}")
         step = _lowered(subject, workload, request.batch_size, request.lowering)
-    code = _bytecode(step.lowered.module)
+        unfused = _also_fused(step, request)
+    code = step.lowered.bytecode
     request.stablehlo.write_bytes(code)
     trace = Trace(
         workload=workload,
@@ -101,21 +101,30 @@ def trace_jax(request: TraceStep, progress: child.Progress) -> StepTraced:
         stablehlo_sha256=hashlib.sha256(code).hexdigest(),
         seconds_s=time.perf_counter() - BEGAN,
         versions=versions(),
-        **describe(subject, step.notes),
+        **describe(subject, step.notes + unfused),
     )
     programs = None
     if request.count:
         from tfdyno.runtime.trace.quick import programs_of
 
         progress("counting its operations")
-        programs = programs_of(step.lowered.module, trace, request.lowering)
-        if step.fusable and request.lowering == "jax":
-            from tfdyno.runtime.trace.fused_attention import fused_programs
-
-            with weightless():
-                found = fused_programs(step.again, trace, request.lowering)
-            programs = dataclasses.replace(programs, **found)
+        folder = request.stablehlo.parent
+        programs = programs_of(step.lowered.module, trace, request.lowering, folder)
     return StepTraced(trace=trace, files=files_used(workload.reference), programs=programs)
+
+
+def _also_fused(step: _Step, request: TraceStep) -> tuple[str, ...]:
+    """Write the step as cards with cuDNN's attention have it; return a note where that fails."""
+    if not step.fusable:
+        return ()
+    from tfdyno.runtime.trace.fused_attention import lower_fused
+
+    try:
+        lower_fused(step.again, request.stablehlo.parent)
+    except Exception as error:  # the user's layers may do anything with what they are given
+        why = f"{type(error).__name__}: {first_line(error)}"
+        return (f"How cuDNN would compute its attention is not known ({why}): all scores count.",)
+    return ()
 
 
 @contextlib.contextmanager
@@ -232,12 +241,6 @@ def sizes(
         return [(asked, marker_of(asked, known), ())]
     note = (f"The model works only at its own batch size of {own}.",)
     return [(*marker_batch(known), ()), *([(own, 0, note)] if own else [])]
-
-
-def _bytecode(module: Module) -> bytes:
-    buffer = io.BytesIO()
-    module.operation.write_bytecode(buffer)
-    return buffer.getvalue()
 
 
 def _name_of(part: Value) -> str:

@@ -17,7 +17,8 @@ def handle(request: CountStep, progress: child.Progress) -> QuickPrograms:
     from tfdyno.runtime.trace.stablehlo import read_module
 
     progress("counting its operations")
-    return programs_of(read_module(request.stablehlo), request.trace, request.lowering)
+    module, folder = read_module(request.stablehlo), request.stablehlo.parent
+    return programs_of(module, request.trace, request.lowering, folder)
 
 
 if __name__ == "__main__":

@@ -16,18 +16,16 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from tfdyno.core.messages.trace import FUSES, FUSES_WIDE, NARROW
+from tfdyno.core.messages.trace import FUSED_STEPS, FUSES, FUSES_WIDE, NARROW
 from tfdyno.kernels.flops import ATTENTION, BACKWARD, CAUSAL
 from tfdyno.runtime.base.jax_internals import cudnn_checks
 from tfdyno.runtime.base.replaced import replaced
-from tfdyno.runtime.trace.quick import fused_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tfdyno.core.base.untyped import Tensor, Value
-    from tfdyno.core.choose.program import Lowering, Program
-    from tfdyno.core.choose.workload import Trace
     from tfdyno.runtime.trace.step_jax import Lowered
 
 WITHOUT = 7.5
@@ -76,26 +74,22 @@ def attention_on(capability: float) -> Iterator[Seen]:
         yield seen
 
 
-def fused_programs(
-    lower: Callable[[], Lowered], trace: Trace, lowering: Lowering
-) -> dict[str, Program]:
-    """Return the step of cards with cuDNN's attention, as fields of ``QuickPrograms``.
+def lower_fused(lower: Callable[[], Lowered], folder: Path) -> None:
+    """Write the step of cards with cuDNN's attention, once for each width of heads if they differ.
 
     Args:
         lower: Lowers the step; called once or twice.
-        trace: Of the same step without.
-        lowering: Whose program it becomes.
+        folder: Gets ``FUSED_STEPS``, those that there are.
     """
-    found = {}
+    fused, wide = (folder / f"{name}.mlirbc" for name in FUSED_STEPS)
     with attention_on(FUSES_WIDE) as seen:
-        wide = lower()
+        step = lower()
     if seen.fused and seen.widest > NARROW:
-        found["wide_attention"] = fused_program(wide.module, trace, lowering)
+        wide.write_bytes(step.bytecode)
         with attention_on(FUSES) as seen:
-            wide = lower()
+            step = lower()
     if seen.fused:
-        found["fused_attention"] = fused_program(wide.module, trace, lowering)
-    return found
+        fused.write_bytes(step.bytecode)
 
 
 def _fused(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.collection import nothing_collected
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.choose.program import TODAY, Program
-from tfdyno.core.messages.trace import QuickPrograms
+from tfdyno.core.messages.trace import FUSED_STEPS, QuickPrograms
 from tfdyno.kernels.fusion.memory_order import late_peaks, ordered, reordered_peaks
 from tfdyno.kernels.fusion.rule import fuse, fuse_for_memory
 from tfdyno.kernels.graph import Graph
@@ -19,10 +19,12 @@ from tfdyno.kernels.memory.liveness import buffer_plan
 from tfdyno.kernels.records import KernelMaker, Sizes
 from tfdyno.kernels.unfused.per_op import per_op
 from tfdyno.kernels.unfused.per_primitive import primitive_kernels
-from tfdyno.runtime.trace.stablehlo import read_graph
+from tfdyno.runtime.trace.stablehlo import read_graph, read_module
 from tfdyno.runtime.trace.widening import has_bfloat16, widened
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jaxlib.mlir import ir
 
     from tfdyno.core.choose.program import BufferPlan, Lowering
@@ -30,8 +32,12 @@ if TYPE_CHECKING:
     from tfdyno.kernels.launch import Fusion
 
 
-def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> QuickPrograms:
+def programs_of(
+    module: ir.Module, trace: Trace, lowering: Lowering = TODAY, folder: Path | None = None
+) -> QuickPrograms:
     """Return the quick programs of a traced step.
+
+    ``folder`` is where the same step lies as other cards have it, if some do.
 
     Raises:
         ToolError: As ``program_of``.
@@ -40,21 +46,25 @@ def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> 
         graph, plain = read_graph(module, lowering), read_graph(module)
         fused, by_layer, by_primitive = _programs(graph, plain, trace)
         made = QuickPrograms(program=fused, per_op=by_layer, per_primitive=by_primitive)
+        made = replace(made, **_as_others_have_it(folder, trace, lowering))
         if not (has_bfloat16(graph) and has_bfloat16(plain)):
             return made
         fused, by_layer, by_primitive = _programs(widened(graph), widened(plain), trace)
     return replace(made, widened=fused, per_op_widened=by_layer, per_primitive_widened=by_primitive)
 
 
-def fused_program(module: ir.Module, trace: Trace, lowering: Lowering) -> Program:
-    """Return the program as XLA runs it, of a step that is lowered for other cards than ``trace``.
-
-    Raises:
-        ToolError: As ``program_of``.
-    """
-    with nothing_collected():
-        graph, plain = read_graph(module, lowering), read_graph(module)
-        return _traced_program(graph, trace, by_operation=False, held=plain)
+def _as_others_have_it(folder: Path | None, trace: Trace, lowering: Lowering) -> dict[str, Program]:
+    """Return the programs as XLA runs them, of ``FUSED_STEPS`` that there are."""
+    if folder is None:
+        return {}
+    paths = {name: folder / f"{name}.mlirbc" for name in FUSED_STEPS}
+    modules = {name: read_module(path) for name, path in paths.items() if path.exists()}
+    return {
+        name: _traced_program(
+            read_graph(module, lowering), trace, by_operation=False, held=read_graph(module)
+        )
+        for name, module in modules.items()
+    }
 
 
 def _programs(lowered: Graph, step: Graph, trace: Trace) -> tuple[Program, Program, Program | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,13 @@ class Lowered:
 
     module: Any
     tensors: tuple[TensorSpec, ...]
+
+    @property
+    def bytecode(self) -> bytes:
+        """The module as MLIR writes it to a file."""
+        buffer = io.BytesIO()
+        self.module.operation.write_bytecode(buffer)
+        return buffer.getvalue()
 
 
 def lower_step(
